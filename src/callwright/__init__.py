@@ -1,0 +1,1 @@
+"""Realtime voice agents that are heard, whole, once and told."""

@@ -1,0 +1,1 @@
+"""Signal code on numbers: formats, G.711, resampling, mixing, levels. Pure."""

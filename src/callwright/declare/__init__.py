@@ -1,0 +1,1 @@
+"""How a user declares an agent: tools, spoken arguments, schemas."""

@@ -1,0 +1,90 @@
+"""Every exception that Callwright raises, in one tree.
+
+```
+CallwrightError
+├── UsageError            you did something that can be put right before the call; says where and what to do
+│   ├── DeclarationError  an agent, tool or spoken argument is declared wrongly (file and line)
+│   └── ScenarioError     a scenario or rules file is wrong (file, line and column)
+├── IllegalTransition     a state machine was given an event that its table does not allow; nothing changed
+├── ProtocolError         abstract: the realtime protocol was broken
+│   ├── LocalProtocolError   we were about to send what the provider cannot take
+│   └── RemoteProtocolError  the provider sent what the protocol does not allow
+├── ConnectionFailed      the model could not be reached or refused the session
+├── LineFailed            the line broke, or could not be opened
+├── AudioFormatError      an audio format is unknown, or bytes do not fit it
+└── SimulationError       abstract: a simulated world cannot go on
+    ├── DeadlockError     nothing is left to wait for, but the work is not done
+    ├── OutsideWorldError something reached for a socket, a file descriptor or a child process in virtual time
+    └── ScriptError       a strict script met something that it does not expect
+```
+
+The message of every error names the place, what was expected and what to do.
+"""
+
+from __future__ import annotations
+
+
+class CallwrightError(Exception):
+    """The root of all errors raised here."""
+
+
+class UsageError(CallwrightError):
+    """Wrong use that can be corrected before a call; the command line exits with 2."""
+
+
+class DeclarationError(UsageError):
+    """An agent, tool or spoken argument is declared wrongly; the message begins with file and line."""
+
+
+class ScenarioError(UsageError):
+    """A scenario or rules file is wrong; the message begins with ``file:line:column``."""
+
+
+class IllegalTransition(CallwrightError):
+    """An event that a machine's table does not allow in its present state; nothing has changed."""
+
+    def __init__(self, machine: str, state: str, event: str) -> None:
+        super().__init__(f"{machine}: {event} is not allowed in state {state}")
+        self.machine = machine
+        self.state = state
+        self.event = event
+
+
+class ProtocolError(CallwrightError):
+    """The realtime protocol was broken; raised only as one of its two subclasses."""
+
+
+class LocalProtocolError(ProtocolError):
+    """This side was about to send something that the provider cannot take."""
+
+
+class RemoteProtocolError(ProtocolError):
+    """The provider sent something that the protocol does not allow."""
+
+
+class ConnectionFailed(CallwrightError):
+    """The model could not be reached, or refused the session."""
+
+
+class LineFailed(CallwrightError):
+    """The line could not be opened, or broke."""
+
+
+class AudioFormatError(CallwrightError):
+    """An audio format is unknown, or bytes do not fit it."""
+
+
+class SimulationError(CallwrightError):
+    """A simulated world cannot go on."""
+
+
+class DeadlockError(SimulationError):
+    """Nothing is left to wait for in virtual time, but the work is not done."""
+
+
+class OutsideWorldError(SimulationError):
+    """Something reached outside the simulated world, for example for a socket."""
+
+
+class ScriptError(SimulationError):
+    """A strict script met an event that it does not expect, or ended with steps left over."""

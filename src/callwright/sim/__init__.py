@@ -1,0 +1,1 @@
+"""The simulator: virtual loop, local realtime server, scripted caller, simulated lines, scenarios."""

@@ -1,0 +1,1 @@
+"""The public test kit: strict scripted model, line conformance suite."""

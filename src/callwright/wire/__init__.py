@@ -1,0 +1,1 @@
+"""Codecs and provider profiles: realtime events to and from JSON text. Pure."""
