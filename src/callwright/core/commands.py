@@ -1,0 +1,148 @@
+"""Everything that the core can ask for: of the model, the line, the tool runner and the record.
+
+Commands are plain frozen data; none carries a callable or a sample. The shell runs them in order, without
+waiting between them. Every event sent to the model carries an id that is made here by counting, so that an
+answer can be tied to what asked for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from callwright.ids import EventId, ItemId, MarkId, Ms, ResponseId, Samples, ToolCallId
+
+# --- to the model ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigureSession:
+    """Send the agent's declaration: instructions, tools, formats."""
+
+    event_id: EventId
+
+
+@dataclass(frozen=True, slots=True)
+class OpenUplink:
+    """The model hears the caller from here on: send what was held, in order, then every frame as it comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateItem:
+    """Shorten an item in the model's history to the first ``audio_end_ms`` of its audio."""
+
+    event_id: EventId
+    item_id: ItemId
+    audio_end_ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieveItem:
+    """Ask the model how an item stands in its history."""
+
+    event_id: EventId
+    item_id: ItemId
+
+
+@dataclass(frozen=True, slots=True)
+class CancelResponse:
+    """Stop a response that is being made."""
+
+    event_id: EventId
+    response_id: ResponseId
+
+
+@dataclass(frozen=True, slots=True)
+class RequestReply:
+    """Ask the model for a reply to what its history holds."""
+
+    event_id: EventId
+
+
+@dataclass(frozen=True, slots=True)
+class PostToolOutput:
+    """Put a tool's output into the model's history; it asks for nothing by itself."""
+
+    event_id: EventId
+    tool_call_id: ToolCallId
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class CloseModel:
+    """End the model's connection."""
+
+    reason: str
+
+
+# --- to the line -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PlayAudio:
+    """Hand the audio of the event now being handled to the line: ``samples`` at the model's output rate."""
+
+    item_id: ItemId
+    generation: int
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class FinishItem:
+    """No more audio comes for this item: hand on what conversion still holds back."""
+
+    item_id: ItemId
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class SendMark:
+    """Ask the carrier to return this mark when all audio handed to it so far has been played."""
+
+    mark_id: MarkId
+
+
+@dataclass(frozen=True, slots=True)
+class ClearPlayout:
+    """Drop all audio that the line has not played; audio handed on later belongs to ``generation``."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class HangUp:
+    """End the line."""
+
+    reason: str
+
+
+# --- to the tool runner and the record ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StartTool:
+    """Run a tool; its end comes back as one ``ToolFinished``."""
+
+    tool_call_id: ToolCallId
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteAnomaly:
+    """Something out of order that the call survives; for the trace and the log."""
+
+    what: str
+
+
+ModelCommand = (
+    ConfigureSession
+    | OpenUplink
+    | TruncateItem
+    | RetrieveItem
+    | CancelResponse
+    | RequestReply
+    | PostToolOutput
+    | CloseModel
+)
+LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HangUp
+Command = ModelCommand | LineCommand | StartTool | NoteAnomaly

@@ -1,0 +1,240 @@
+"""Everything that can happen to a call, as seen by the core: from the model, the line, the tools and the app.
+
+Frozen, and stored in the trace as they are. Audio is told as a length; no event carries a sample. Vendor
+spellings end in ``wire/``: these names hold for every provider.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from callwright.ids import EventId, ItemId, MarkId, Ms, ResponseId, Samples, ToolCallId
+
+# --- from the model ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConnected:
+    """The connection stands and the server told its defaults; the session is not configured yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReady:
+    """The server took the configuration: from here on it hears the caller in the declared format."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted:
+    """The server confirmed that the caller speaks; the turn's item will be ``item_id``."""
+
+    item_id: ItemId
+    audio_start_ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStopped:
+    """The server decided that the caller's turn is over; ``audio_end_ms`` is on its audio clock."""
+
+    item_id: ItemId
+    audio_end_ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPlaced:
+    """The server told where an item stands in the conversation; ``after`` is None for the first one."""
+
+    item_id: ItemId
+    after: ItemId | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallerTranscribed:
+    """What the caller said in a turn, as the model understood it; may come long after the reply."""
+
+    item_id: ItemId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseStarted:
+    """The model opened a response."""
+
+    response_id: ResponseId
+
+
+@dataclass(frozen=True, slots=True)
+class AudioReceived:
+    """A piece of a reply's audio arrived; ``samples`` counts one channel at the model's output rate."""
+
+    response_id: ResponseId
+    item_id: ItemId
+    samples: Samples
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyWritten:
+    """The whole text of a reply as the model wrote it: never proof that it was heard."""
+
+    response_id: ResponseId
+    item_id: ItemId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """The model asked for a tool; ``arguments`` is the JSON text as received, possibly empty."""
+
+    response_id: ResponseId
+    item_id: ItemId
+    tool_call_id: ToolCallId
+    name: str
+    arguments: str
+
+
+class ResponseStatus(StrEnum):
+    """How a response ended."""
+
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseEnded:
+    """The model closed a response. ``reason`` is the provider's code, or empty."""
+
+    response_id: ResponseId
+    status: ResponseStatus
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRetrieved:
+    """An item as the server's history holds it now; ``text`` is None where the server has none.
+
+    ``is_cut`` is true where the text carries the server's mark of a cut (removed from ``text``).
+    """
+
+    item_id: ItemId
+    text: str | None
+    is_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTruncated:
+    """The server shortened an item to ``audio_end_ms``."""
+
+    item_id: ItemId
+    audio_end_ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRefused:
+    """The server answered one of our events with an error; ``event_id`` names it, where known."""
+
+    code: str
+    message: str
+    event_id: EventId | None
+    field: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelClosed:
+    """The model's connection ended; ``code`` is the WebSocket close code, 1006 for a broken one."""
+
+    code: int
+    reason: str
+
+
+# --- from the line -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LineOpened:
+    """The line carries audio both ways."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinePlayed:
+    """A pulled line took ``played_ms`` of an item in all, in this generation; what it took will be heard."""
+
+    item_id: ItemId
+    generation: int
+    played_ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
+class MarkReturned:
+    """A carrier returned a mark: reached, or dropped because its generation was cleared."""
+
+    mark_id: MarkId
+
+
+@dataclass(frozen=True, slots=True)
+class LineClosed:
+    """The line ended; ``by`` says who did it (``caller``, ``agent`` or ``fault``)."""
+
+    by: str
+    reason: str
+
+
+# --- from the tools and the app ----------------------------------------------------------------------------
+
+
+class ToolOutcome(StrEnum):
+    """What became of a started tool."""
+
+    RETURNED = "returned"
+    RAISED = "raised"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A started tool ended; ``output`` is the text for the model, whatever the outcome."""
+
+    tool_call_id: ToolCallId
+    outcome: ToolOutcome
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptRequested:
+    """The app wants the agent to stop talking now."""
+
+
+@dataclass(frozen=True, slots=True)
+class HangUpRequested:
+    """The app wants the call to end."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimerFired:
+    """The deadline that the session asked for has come."""
+
+
+ModelEvent = (
+    ModelConnected
+    | SessionReady
+    | SpeechStarted
+    | SpeechStopped
+    | ItemPlaced
+    | CallerTranscribed
+    | ResponseStarted
+    | AudioReceived
+    | ReplyWritten
+    | ToolCalled
+    | ResponseEnded
+    | ItemRetrieved
+    | ItemTruncated
+    | RequestRefused
+    | ModelClosed
+)
+LineEvent = LineOpened | LinePlayed | MarkReturned | LineClosed
+AppEvent = ToolFinished | InterruptRequested | HangUpRequested | TimerFired
+Event = ModelEvent | LineEvent | AppEvent
