@@ -1,0 +1,125 @@
+"""What is known of a finished simulated call: the client's side, the server's side and the truth between.
+
+All instants are whole milliseconds on the call's one clock, which starts when the line opens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from callwright.ids import ItemId, Ms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from callwright.core.heard import Turn
+    from callwright.sim.models import Clip, HistoryItem
+    from callwright.sim.speech import Word
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenItem:
+    """A reply as the model made it: its whole text by words, with times from the start of its audio."""
+
+    item_id: ItemId
+    started_ms: Ms
+    """Instant at which its first audio left the server."""
+    words: tuple[Word, ...]
+    clips: tuple[Clip, ...]
+    audio_ms: Ms
+    """Length of the whole reply, had it not been cut."""
+    streamed_ms: Ms
+    """Length that left the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarSpan:
+    """Part of an item that reached the caller's ear without a break, from the line's own books."""
+
+    item_id: ItemId
+    from_ms: Ms
+    """Position in the item's audio."""
+    to_ms: Ms
+    at_ms: Ms
+    """Instant at the ear of ``from_ms``."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerLine:
+    """A scripted line as the caller spoke it."""
+
+    line_id: str
+    started_ms: Ms
+    ended_ms: Ms
+    trigger: str
+    is_interruption: bool
+    """The script wants it spoken over the agent."""
+    overlapped_ms: Ms
+    """How much of it lay over audible agent speech at the caller's ear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """A ``conversation.item.truncate`` as the server received it."""
+
+    item_id: ItemId
+    audio_end_ms: Ms
+    at_ms: Ms
+    is_refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """The server decided that the caller speaks over a reply."""
+
+    onset_ms: Ms
+    """Where the caller's speech began on the server's audio clock."""
+    at_ms: Ms
+    """Instant at which it told the client."""
+
+
+@dataclass(frozen=True, slots=True)
+class StereoRecording:
+    """The call's sound: int16, one array per side, equal lengths, at ``rate_hz``."""
+
+    rate_hz: int
+    caller: NDArray[np.int16]
+    """What the caller said."""
+    agent: NDArray[np.int16]
+    """What reached the caller's ear."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """Everything that a measurement needs; see the field docstrings for who knew what."""
+
+    scenario: str
+    seed: int
+    client: str
+    server: str
+    settings: Mapping[str, object]
+    trace: bytes
+    """The client's trace, JSON Lines."""
+    turns: tuple[Turn, ...]
+    """The client's own transcript."""
+    recording: StereoRecording
+    history: tuple[HistoryItem, ...]
+    """The server's history at the end."""
+    spoken: tuple[SpokenItem, ...]
+    ear: tuple[EarSpan, ...]
+    caller_lines: tuple[CallerLine, ...]
+    unspoken: tuple[str, ...]
+    """Ids of scripted lines whose trigger never came."""
+    truncations: tuple[Truncation, ...]
+    confirmations: tuple[Confirmation, ...]
+    session_ready_ms: Ms | None
+    held_sent_ms: Ms
+    """Caller audio that was held until the session was ready and then sent."""
+    connected_ms: Ms
+    """Length of the model's connection."""
+    error: str | None = None
+    """Why the call broke off, if it did."""
