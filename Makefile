@@ -1,0 +1,45 @@
+# Everything that a clone needs: `make test`, `make demo`. Works with GNU make from 3.81 on and with BSD make.
+# What is installed comes from requirements.lock, by hash; see scripts/setup for how.
+
+PY = .venv/bin/python
+READY = .venv/.ready
+
+.PHONY: help setup test demo check format lock clean
+
+help:
+	@echo 'make setup             create .venv and install everything into it (the others do it when needed)'
+	@echo 'make test              run all tests, offline'
+	@echo 'make demo              play a demo; DEMO=name picks one, REAL=1 plays it on the wall clock'
+	@echo 'make check             lint, formatting, types, layers and house rules'
+	@echo 'make format            format the code and sort its imports'
+	@echo 'make lock              resolve the dependencies anew and write requirements.lock'
+	@echo 'make clean             remove the environment, caches and output'
+
+$(READY): pyproject.toml requirements.lock scripts/setup
+	@sh scripts/setup
+	@touch $(READY)
+
+setup: $(READY)
+
+test: $(READY)
+	@$(PY) -m pytest
+
+demo: $(READY)
+	@.venv/bin/callwright demo $(DEMO) $${REAL:+--real-time}
+
+check: $(READY)
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy
+	@.venv/bin/lint-imports
+	@$(PY) -m pytest -q tests/test_tidy.py
+
+format: $(READY)
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+lock:
+	@sh scripts/setup lock
+
+clean:
+	rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist out
