@@ -1,4 +1,4 @@
-"""How Hypothesis searches: the same examples in every run, unless ``--hypothesis-profile=explore`` asks for new ones."""
+"""How Hypothesis searches: the same examples in every run; ``--hypothesis-profile=explore`` asks for new ones."""
 
 from hypothesis import settings
 
