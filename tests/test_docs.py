@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+import click
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -17,6 +18,10 @@ PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
 PUBLIC_MODULES = ("callwright", "callwright.testing")
 
 FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+needs_cli = pytest.mark.skipif(
+    importlib.util.find_spec("callwright.cli.main") is None, reason="the command line is not there yet"
+)
+
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 
@@ -74,20 +79,36 @@ def public_names() -> list[tuple[str, str]]:
     ]
 
 
-def commands() -> list[str]:
-    if importlib.util.find_spec("callwright.cli.main") is None:
-        return []
+def commands() -> dict[str, list[str]]:
+    """Each visible command with its long options."""
     group = importlib.import_module("callwright.cli.main").main
     context = group.make_context("callwright", [], resilient_parsing=True)
-    return [name for name in group.list_commands(context) if not group.get_command(context, name).hidden]
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: long_options(command) for name, command in found.items() if not command.hidden}
+
+
+def long_options(command: click.Command) -> list[str]:
+    shown = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    return [name for option in shown for name in (*option.opts, *option.secondary_opts) if name.startswith("--")]
 
 
 def test_every_public_name_is_in_the_reference() -> None:
     assert not [f"{module}.{name}" for module, name in public_names() if not mentions(reference(), name)]
 
 
-def test_every_command_is_in_the_reference() -> None:
+@needs_cli
+def test_every_command_and_option_is_in_the_reference() -> None:
     assert not [name for name in commands() if not mentions(reference(), f"callwright {name}")]
+    options = {option for listed in commands().values() for option in listed}
+    assert not [option for option in sorted(options) if not mentions(reference(), option)]
+
+
+@needs_cli
+def test_the_reference_names_no_command_or_option_that_is_not_there() -> None:
+    page = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    options = {option for listed in commands().values() for option in listed} | {"--help"}
+    assert not sorted(set(re.findall(r"`callwright ([a-z]+)", page)) - set(commands()))
+    assert not sorted(set(re.findall(r"`(--[a-z-]+)", page)) - options)
 
 
 def test_every_public_name_has_a_docstring() -> None:
