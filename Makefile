@@ -31,7 +31,7 @@ check: $(READY)
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
-	@.venv/bin/lint-imports
+	@.venv/bin/lint-imports --no-logo
 	@$(PY) -m pytest -q tests/test_tidy.py
 
 format: $(READY)
