@@ -134,15 +134,8 @@ class NoteAnomaly:
     what: str
 
 
-ModelCommand = (
-    ConfigureSession
-    | OpenUplink
-    | TruncateItem
-    | RetrieveItem
-    | CancelResponse
-    | RequestReply
-    | PostToolOutput
-    | CloseModel
-)
+Request = ConfigureSession | TruncateItem | RetrieveItem | CancelResponse | RequestReply | PostToolOutput
+"""What the server may refuse: each carries the id that a refusal names."""
+ModelCommand = Request | OpenUplink | CloseModel
 LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HangUp
 Command = ModelCommand | LineCommand | StartTool | NoteAnomaly

@@ -1,0 +1,248 @@
+"""What the caller heard of every reply, and the transcript that follows from it.
+
+Owns the record of the conversation: per reply what was written and what was heard, side by side, with the source
+of the heard text; per caller turn what the model understood; and their order. Does not own positions (``playout``).
+
+```
+written   "Check in is from three. Please bring a photo ID and the card you booked with."
+playout   played out ───────────────> heard = all of it                      WHOLE
+          cut ──> ask the server ───> heard = the server's shortened item    RETRIEVED
+                     no answer ─────> heard = the share of words played      ESTIMATED
+                     no text ───────> heard unknown, the cut time is kept    NONE
+```
+
+A reply enters the record of the heard only here, and only when its end is known. The written text of a cut reply
+is what the model wrote, never what was heard. Order is the conversation's own where the server tells it, and the
+order of first sight otherwise; a text that comes late fills its place and moves nothing. Audio that comes after a
+reply was played out opens its end again: it can be played out or cut once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, StrEnum, auto
+
+from callwright.core.playout import Cut
+from callwright.core.table import Table
+from callwright.ids import ItemId, Ms
+
+RETRIEVE_PATIENCE_MS: Ms = 3_000
+"""How long the server may take to answer before the heard text is estimated."""
+
+SLOW_WORDS_PER_MINUTE = 120
+"""A slow speaking rate, so that an estimate claims too little rather than too much; 150 is usual in English."""
+
+
+class Hearing(Enum):
+    """What is known of the hearing of a reply."""
+
+    OPEN = auto()
+    """It is being made or played."""
+    ASKING = auto()
+    """It was cut, and the server was asked what its history holds."""
+    SETTLED = auto()
+    """It is known, as well as it can be."""
+
+
+class Cue(Enum):
+    """What happens to the hearing of a reply."""
+
+    PLAYED_OUT = auto()
+    CUT_OFF = auto()
+    RETRIEVED = auto()
+    WAITED = auto()
+
+
+HEARING: Table[Hearing, Cue] = Table(
+    "heard",
+    Hearing.OPEN,
+    {
+        (Hearing.OPEN, Cue.PLAYED_OUT): Hearing.SETTLED,
+        (Hearing.OPEN, Cue.CUT_OFF): Hearing.ASKING,
+        (Hearing.ASKING, Cue.RETRIEVED): Hearing.SETTLED,
+        (Hearing.ASKING, Cue.WAITED): Hearing.SETTLED,
+        (Hearing.SETTLED, Cue.PLAYED_OUT): Hearing.SETTLED,
+        (Hearing.SETTLED, Cue.CUT_OFF): Hearing.ASKING,
+    },
+)
+
+
+class Speaker(StrEnum):
+    """Whose words they are."""
+
+    CALLER = "caller"
+    AGENT = "agent"
+
+
+class Source(StrEnum):
+    """Where the heard text of a turn comes from."""
+
+    PENDING = "pending"
+    """Not known yet."""
+    TRANSCRIBED = "transcribed"
+    """A caller's turn, as the model understood it."""
+    WHOLE = "whole"
+    """The reply was played to its end."""
+    RETRIEVED = "retrieved"
+    """The server's shortened item."""
+    ESTIMATED = "estimated"
+    """The share of the written words that corresponds to the share of audio played."""
+    NONE = "none"
+    """It was cut, and no text is to be had: ``cut_ms`` says how much was played."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of the transcript: ``heard`` is what was heard, ``written`` what the model wrote."""
+
+    speaker: Speaker
+    item_id: ItemId
+    heard: str
+    written: str
+    source: Source
+    cut_ms: Ms | None = None
+    """How much of the reply's audio was played before the cut; None if it was not cut."""
+
+
+@dataclass(slots=True)
+class _Reply:
+    state: Hearing = HEARING.start
+    written: str = ""
+    retrieved: str | None = None
+    cut: Cut | None = None
+    source: Source = Source.PENDING
+
+
+class HeardRecord:
+    """The transcript of one call."""
+
+    def __init__(self) -> None:
+        self._replies: dict[ItemId, _Reply] = {}
+        self._caller: dict[ItemId, str] = {}
+        self._order: list[ItemId] = []
+        self._asking: dict[ItemId, Ms] = {}
+        """Replies that the server was asked about, with the instant at which that is given up."""
+
+    def placed(self, item_id: ItemId, after: ItemId | None) -> None:
+        """Take the conversation's own order: ``item_id`` stands right behind ``after`` (None: first).
+
+        An ``after`` that was never seen changes nothing: the order of first sight stays.
+        """
+        if after is not None and after not in self._order:
+            self._seen(item_id)
+            return
+        if item_id in self._order:
+            self._order.remove(item_id)
+        self._order.insert(0 if after is None else self._order.index(after) + 1, item_id)
+
+    def caller_turn(self, item_id: ItemId, text: str | None = None) -> None:
+        """A caller's turn exists, or its text has come."""
+        self._seen(item_id)
+        if text is not None or item_id not in self._caller:
+            self._caller[item_id] = text or ""
+
+    def reply(self, item_id: ItemId, written: str | None = None) -> None:
+        """A reply exists, or its written text has come."""
+        reply = self._replies.get(item_id)
+        if reply is None:
+            self._seen(item_id)
+            reply = self._replies[item_id] = _Reply()
+        if written is not None:
+            reply.written = written
+
+    def played_out(self, item_id: ItemId) -> None:
+        """The line has played all of a reply. Raises IllegalTransition while the server is asked about a cut of it."""
+        reply = self._replies[item_id]
+        reply.state = HEARING.after(reply.state, Cue.PLAYED_OUT)
+        reply.source = Source.WHOLE
+
+    def cut(self, cut: Cut, now_ms: Ms) -> None:
+        """A reply was cut. Raises IllegalTransition while the server is asked about an earlier cut of it."""
+        reply = self._replies[cut.item_id]
+        reply.state = HEARING.after(reply.state, Cue.CUT_OFF)
+        reply.cut = cut
+        self._asking[cut.item_id] = now_ms + RETRIEVE_PATIENCE_MS
+
+    def retrieved(self, item_id: ItemId, text: str | None, *, is_cut: bool) -> None:
+        """The server told what its history holds of a cut reply. Not asked for: no effect.
+
+        A text that the server did not shorten (``is_cut`` false) is the written one, and proves nothing.
+        """
+        reply = self._replies.get(item_id)
+        if reply is None or reply.state is not Hearing.ASKING:
+            return
+        reply.state = HEARING.after(reply.state, Cue.RETRIEVED)
+        del self._asking[item_id]
+        if text is None:
+            reply.source = Source.NONE
+        elif is_cut or not text:
+            reply.retrieved, reply.source = text, Source.RETRIEVED
+        else:
+            reply.source = Source.ESTIMATED
+
+    def next_deadline_ms(self) -> Ms | None:
+        """When a heard text that the server was asked for is estimated instead."""
+        return min(self._asking.values(), default=None)
+
+    def timer(self, now_ms: Ms) -> list[ItemId]:
+        """Handle the deadline. Returns the replies that were given up on."""
+        late = [item_id for item_id, deadline_ms in self._asking.items() if now_ms >= deadline_ms]
+        for item_id in late:
+            self.give_up(item_id)
+        return late
+
+    def give_up(self, item_id: ItemId) -> None:
+        """No answer will tell what history holds of a cut reply: estimate. Raises IllegalTransition if not asked."""
+        reply = self._replies[item_id]
+        reply.state = HEARING.after(reply.state, Cue.WAITED)
+        del self._asking[item_id]
+        reply.source = Source.ESTIMATED
+
+    def give_up_all(self) -> None:
+        """Nobody is left to ask: estimate whatever was asked for."""
+        for item_id in list(self._asking):
+            self.give_up(item_id)
+
+    def turns(self) -> tuple[Turn, ...]:
+        """The transcript so far, in the conversation's order."""
+        return tuple(
+            self._turn(item_id) for item_id in self._order if item_id in self._caller or item_id in self._replies
+        )
+
+    def _seen(self, item_id: ItemId) -> None:
+        if item_id not in self._order:
+            self._order.append(item_id)
+
+    def _turn(self, item_id: ItemId) -> Turn:
+        reply = self._replies.get(item_id)
+        if reply is None:
+            text = self._caller[item_id]
+            return Turn(Speaker.CALLER, item_id, text, text, Source.TRANSCRIBED)
+        cut_ms = reply.cut.heard_ms if reply.cut else None
+        return Turn(Speaker.AGENT, item_id, _heard_text(reply), reply.written, reply.source, cut_ms)
+
+
+def _heard_text(reply: _Reply) -> str:
+    match reply.source:
+        case Source.WHOLE:
+            return reply.written
+        case Source.RETRIEVED:
+            return reply.retrieved or ""
+        case Source.ESTIMATED:
+            return estimate(reply.written, reply.cut) if reply.cut else ""
+        case _:
+            return ""
+
+
+def estimate(written: str, cut: Cut) -> str:
+    """The words that can have been heard in the audio that was played, rounded down.
+
+    With all audio at hand it is the share of the words that corresponds to the share played. Otherwise the text is
+    longer than the audio, and a slow speaker's rate (``SLOW_WORDS_PER_MINUTE``) is assumed.
+    """
+    words = written.split()
+    if cut.is_complete:
+        count = len(words) * cut.heard_ms // max(cut.received_ms, 1)
+    else:
+        count = cut.heard_ms * SLOW_WORDS_PER_MINUTE // 60_000
+    return " ".join(words[:count])

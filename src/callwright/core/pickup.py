@@ -1,0 +1,68 @@
+"""The opening of a call: the line first, the model's session second, and no frame before it is understood.
+
+Owns how far the session has come. The frames that the caller speaks meanwhile are held by the shell, which sends
+them in order when ``OpenUplink`` says so.
+
+```
+line    open ▓▓▓▓▓▓▓ the caller speaks, frames are held ▓▓▓▓▓▓▓│ sent in one burst, then as they come
+model        connecting ── connected ── configuration sent ────┘ taken
+```
+
+A refused configuration applies nothing, so the call ends with an error rather than with an agent that has neither
+instructions nor tools.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+from callwright.core.table import Table
+
+
+class Stage(Enum):
+    """How far the call has come."""
+
+    CONNECTING = auto()
+    """The line is open or opening; the model is not there yet."""
+    CONFIGURING = auto()
+    """The configuration was sent and not answered."""
+    READY = auto()
+    """The model hears the caller."""
+    OVER = auto()
+    """The call has ended, or could not begin."""
+
+
+class Cue(Enum):
+    """What happens to the call as a whole."""
+
+    CONNECTED = auto()
+    ACCEPTED = auto()
+    REFUSED = auto()
+    ENDED = auto()
+
+
+PICKUP: Table[Stage, Cue] = Table(
+    "pickup",
+    Stage.CONNECTING,
+    {
+        (Stage.CONNECTING, Cue.CONNECTED): Stage.CONFIGURING,
+        (Stage.CONNECTING, Cue.ENDED): Stage.OVER,
+        (Stage.CONFIGURING, Cue.ACCEPTED): Stage.READY,
+        (Stage.CONFIGURING, Cue.REFUSED): Stage.OVER,
+        (Stage.CONFIGURING, Cue.ENDED): Stage.OVER,
+        (Stage.READY, Cue.ACCEPTED): Stage.READY,
+        (Stage.READY, Cue.ENDED): Stage.OVER,
+    },
+)
+
+
+class Pickup:
+    """The stage of one call."""
+
+    def __init__(self) -> None:
+        self.stage = PICKUP.start
+
+    def move(self, cue: Cue) -> Stage:
+        """Go on. Raises IllegalTransition for what the stage does not allow."""
+        self.stage = PICKUP.after(self.stage, cue)
+        return self.stage
