@@ -1,0 +1,154 @@
+"""What each provider of the realtime protocol can do, and the session that it is asked for.
+
+A refused ``session.update`` applies nothing, instructions included, so a field that the provider does not take must not
+be sent; and an event that it lacks is refused here, before a caller has to wait for the error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from callwright.errors import LocalProtocolError
+from callwright.wire.client import ClientEvent, SessionUpdate
+from callwright.wire.codec import CLIENT_EVENTS, wire_type
+from callwright.wire.objects import (
+    PCM16_16K,
+    PCM16_24K,
+    PCMU,
+    AnySession,
+    Audio,
+    AudioInput,
+    Session,
+    TurnDetection,
+    WireFormat,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+SERVER_VAD: Final = TurnDetection(type="server_vad", create_response=True)
+"""The server finds the ends of turns and answers each of them."""
+
+
+class Feature(Enum):
+    """Something that a provider does beyond the events that it takes."""
+
+    SPOKEN_ARGUMENTS = "a string argument marked poly_spoken is spoken while its tool runs"
+    OUT_OF_BAND = "a response with conversation none leaves the history alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One provider's dialect."""
+
+    name: str
+    default_url: str
+    url_env: str
+    """Environment variable that overrides ``default_url``."""
+    key_env: str
+    """Environment variable with the key, sent as ``Authorization: Bearer``."""
+    client_events: frozenset[str]
+    """Wire types of the client events that it takes."""
+    session_fields: frozenset[str]
+    """Dotted paths of the session fields that it takes; everything below a path is taken with it."""
+    input_formats: tuple[WireFormat, ...]
+    output_format: WireFormat
+    features: frozenset[Feature]
+    cut_suffix: str
+    """What ends the text of a retrieved item that was cut; empty where a cut item keeps no text."""
+    call_id_max: int
+    """Longest id of a tool call, in characters; it goes back byte for byte."""
+
+
+POLYAI: Final = Profile(
+    name="polyai",
+    default_url="wss://api.studio.poly.ai/v1/realtime",
+    url_env="DIALOG_REALTIME_URL",
+    key_env="POLY_API_KEY",
+    client_events=frozenset(CLIENT_EVENTS) - {"output_audio_buffer.clear"},
+    session_fields=frozenset(
+        {
+            "type",
+            "model",
+            "instructions",
+            "tools",
+            "output_modalities",
+            "audio.input.format",
+            "audio.input.turn_detection.type",
+            "audio.input.turn_detection.create_response",
+            "poly_input_rate",
+            "poly_knowledge",
+            "poly_response_language",
+        }
+    ),
+    input_formats=(PCM16_24K, PCM16_16K, PCMU),
+    output_format=PCM16_24K,
+    features=frozenset({Feature.SPOKEN_ARGUMENTS}),
+    cut_suffix="-",
+    call_id_max=37,
+)
+"""PolyAI's Dialog-RSN-1 on its hosted service, as published and measured up to November 2026."""
+
+
+def session_update(
+    profile: Profile,
+    *,
+    instructions: str,
+    tools: Sequence[Mapping[str, object]],
+    input_format: WireFormat,
+    output_modalities: tuple[str, ...] = ("audio",),
+    turn_detection: TurnDetection = SERVER_VAD,
+) -> SessionUpdate:
+    """Return the update that opens or changes a session; it always names the input format, so that none is reset.
+
+    ``tools`` are objects ``{"type": "function", "name": ..., "description": ..., "parameters": JSON schema}``. Spoken
+    replies are every provider's default, so ``output_modalities`` is sent only when it asks for something else.
+
+    Raises ``LocalProtocolError`` when the provider does not take the input format or a field of the session.
+    """
+    if input_format not in profile.input_formats:
+        known = ", ".join(_spelled(each) for each in profile.input_formats)
+        raise LocalProtocolError(f"{profile.name} takes no {_spelled(input_format)} from the caller; it takes {known}")
+    update = SessionUpdate(
+        session=Session(
+            instructions=instructions,
+            tools=tuple(dict(tool) for tool in tools),
+            output_modalities=None if output_modalities == ("audio",) else output_modalities,
+            audio=Audio(input=AudioInput(format=input_format, turn_detection=turn_detection)),
+        )
+    )
+    check(profile, update)
+    return update
+
+
+def check(profile: Profile, event: ClientEvent) -> None:
+    """Raise ``LocalProtocolError`` when the provider does not take this event, or a field of the session in it."""
+    kind = wire_type(event)
+    if kind not in profile.client_events:
+        raise LocalProtocolError(f"{profile.name} does not take {kind}; it was not sent")
+    if isinstance(event, SessionUpdate) and (refused := refused_fields(profile, event.session)):
+        fields = ", ".join(refused)
+        raise LocalProtocolError(f"{profile.name} would refuse the whole {kind} for session fields: {fields}")
+
+
+def refused_fields(profile: Profile, session: AnySession) -> list[str]:
+    """Return the dotted paths of the fields present in ``session`` that the provider does not take."""
+    return list(_refused(msgspec.to_builtins(session), profile.session_fields, ""))
+
+
+def _refused(value: Any, accepted: frozenset[str], path: str) -> Iterator[str]:
+    if path in accepted:
+        return
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _refused(inner, accepted, f"{path}.{name}" if path else name)
+    else:
+        yield path
+
+
+def _spelled(wire_format: WireFormat) -> str:
+    return wire_format.type if wire_format.rate is None else f"{wire_format.type} at {wire_format.rate} Hz"
