@@ -1,0 +1,186 @@
+"""Reading a YAML file so that every mistake in it is told with file, line and column.
+
+A `Field` is one value of a file together with its place and its name. Whoever reads a file asks its fields for what
+he expects; a field that holds something else raises `ScenarioError`:
+
+    refunds.yaml:4:9: line.kind: expected one of phone, speaker; got "phnoe"; did you mean "phone"?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fractions import Fraction
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+
+from callwright.errors import ScenarioError
+
+Scalar: TypeAlias = str | int | float | bool | None
+
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A value in a YAML file: where it is, what it is called, what it holds."""
+
+    file: str
+    name: str
+    """Keys from the top down to this value, with dots between; empty for the file itself."""
+    node: yaml.Node
+
+    @property
+    def place(self) -> str:
+        """``file:line:column``, counted from 1."""
+        return _place(self.file, self.node.start_mark)
+
+    def error(self, problem: str) -> ScenarioError:
+        """The error to raise about this value."""
+        return ScenarioError(f"{self.place}: {self.name}: {problem}" if self.name else f"{self.place}: {problem}")
+
+    def expected(self, what: str) -> ScenarioError:
+        """The error for a value that is something else than ``what``."""
+        return self.error(f"expected {what}; got {self._shown()}")
+
+    def mapping(self, allowed: Collection[str] | None = None, required: Iterable[str] = ()) -> dict[str, Field]:
+        """The values of a mapping by key, in order; ``allowed`` of None takes any key."""
+        if not isinstance(self.node, yaml.MappingNode):
+            raise self.expected("a mapping")
+        fields: dict[str, Field] = {}
+        for key_node, value in self.node.value:
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
+            at_key = Field(self.file, self.name, key_node)
+            if allowed is not None and key not in allowed:
+                raise at_key.error(f"expected {one_of(allowed)}; got {at_key._shown()}{did_you_mean(key, allowed)}")
+            if key in fields:
+                raise at_key.error(f"expected every key once; got a second {at_key._shown()}")
+            fields[key] = Field(self.file, f"{self.name}.{key}" if self.name else key, value)
+        for key in required:
+            if key not in fields:
+                raise self.error(f"expected a key {key!r}; got {', '.join(fields) or 'none'}")
+        return fields
+
+    def sequence(self) -> list[Field]:
+        """The values of a list, in order; they are named by their number, from 1."""
+        if not isinstance(self.node, yaml.SequenceNode):
+            raise self.expected("a list")
+        return [Field(self.file, f"{self.name} {n}", node) for n, node in enumerate(self.node.value, 1)]
+
+    def scalar(self) -> Scalar:
+        """A text, number, truth value or null, as YAML reads it."""
+        if not isinstance(self.node, yaml.ScalarNode):
+            raise self.expected("a single value")
+        value = _scalar(self.node)
+        if not isinstance(value, (str, int, float, bool, type(None))):
+            raise self.expected("a text, number or truth value (quote it if it is a text)")
+        return value
+
+    def data(self) -> Scalar | list[object]:
+        """A single value, or a list of them."""
+        if isinstance(self.node, yaml.SequenceNode):
+            return [field.data() for field in self.sequence()]
+        return self.scalar()
+
+    def text(self) -> str:
+        """A text that is not empty."""
+        value = self.scalar()
+        if not isinstance(value, str) or not value.strip():
+            raise self.expected("a text")
+        return value
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number from ``low`` to ``high``."""
+        value = self.scalar()
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+            raise self.expected(f"a whole number from {low} to {high}")
+        return value
+
+    def number(self) -> float:
+        """A number."""
+        value = self.scalar()
+        if not isinstance(value, (int, float)) or isinstance(value, bool):
+            raise self.expected("a number")
+        return value
+
+    def share(self) -> float:
+        """A number from 0 to 1, also written as a fraction (``5/7``)."""
+        try:
+            value = float(Fraction(str(self.scalar())))
+        except (ValueError, ZeroDivisionError):
+            value = -1.0
+        if not 0.0 <= value <= 1.0:
+            raise self.expected("a number from 0 to 1 or a fraction such as 5/7")
+        return value
+
+    def flag(self) -> bool:
+        """True or false."""
+        value = self.scalar()
+        if not isinstance(value, bool):
+            raise self.expected("true or false")
+        return value
+
+    def choice(self, options: Collection[str]) -> str:
+        """One of ``options``."""
+        value = self.scalar()
+        if not isinstance(value, str) or value not in options:
+            raise self.error(f"expected {one_of(options)}; got {self._shown()}{did_you_mean(str(value), options)}")
+        return value
+
+    def _shown(self) -> str:
+        if isinstance(self.node, yaml.ScalarNode):
+            return f'"{self.node.value}"'
+        return "a list" if isinstance(self.node, yaml.SequenceNode) else "a mapping"
+
+
+def read_yaml(path: Path) -> Field:
+    """The one document of a YAML file.
+
+    Raises ScenarioError when the file can't be read, is over 1 MiB, or is not YAML.
+    """
+    name = str(path)
+    try:
+        data = path.read_bytes()
+    except OSError as problem:
+        raise ScenarioError(f"{name}: expected a file that can be read; got: {problem.strerror}") from problem
+    if len(data) > _MAX_BYTES:
+        raise ScenarioError(f"{name}:1:1: expected at most {_MAX_BYTES} bytes; got {len(data)}")
+    try:
+        node = yaml.compose(data, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        place = _place(name, mark) if mark else f"{name}:1:1"
+        raise ScenarioError(f"{place}: expected YAML; {problem.problem}") from problem
+    except yaml.YAMLError as problem:
+        raise ScenarioError(f"{name}:1:1: expected YAML in UTF-8; {problem}") from problem
+    if node is None:
+        raise ScenarioError(f"{name}:1:1: expected a mapping; got an empty file")
+    return Field(name, "", node)
+
+
+def one_of(options: Collection[str]) -> str:
+    """The options as a phrase for an error."""
+    return f"one of {', '.join(options)}" if options else "nothing"
+
+
+def did_you_mean(given: str, options: Iterable[str]) -> str:
+    """The end of an error that names the option nearest to ``given``; empty where none is near."""
+    near = get_close_matches(given, list(options), n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""
+
+
+def _place(file: str, mark: yaml.Mark) -> str:
+    return f"{file}:{mark.line + 1}:{mark.column + 1}"
+
+
+def _scalar(node: yaml.ScalarNode) -> object:
+    loader = yaml.SafeLoader("")
+    try:
+        return loader.construct_object(node)
+    except ValueError:
+        return node.value  # such as 2026-99-99, which only looks like a date
+    finally:
+        loader.dispose()
