@@ -31,8 +31,8 @@ DELAY_MS = 3
 """How far ahead the filter looks, for every pair of rates."""
 
 _GROUPS_PER_ROW = 8
-_PASS_MARGIN_HZ = 100  # the -12 dB point below half the lower rate: flat to 3.4 kHz, closed from 4.4 kHz at 8 kHz
-_KAISER_BETA = 8.6  # about 88 dB outside the pass-band
+_PASS_MARGIN_HZ = 100  # the -6 dB point is so far below half the lower rate: at 8 kHz flat to 3.4, closed from 4.4 kHz
+_KAISER_BETA = 8.6  # at least 84 dB down outside the pass-band, by bench/audio.py
 _COEFFICIENT_STEP = 2.0**-24
 _MAX_RATE_HZ = 48_000
 _PIECE_S = 1  # bounds the memory of `resample`
@@ -83,8 +83,8 @@ class Resampler:
         self._to_skip = DELAY_MS * self._to_hz // 1000 if self._filter and self._align is Align.CONTENT else 0
 
     def process(self, samples: PCM) -> PCM:
-        """The output that these samples complete: of n since the beginning, ``floor(n * to_hz / from_hz)`` and at most
-        two samples fewer.
+        """The output that these samples complete. It grows by whole groups: a frame of 20 ms gives 20 ms, and what is
+        left of another length waits for the next call.
         """
         fir = self._filter
         if fir is None:
