@@ -1,0 +1,160 @@
+"""Between the wire's vocabulary and the core's.
+
+A ``Translator`` turns server events into core events (none for those that the core has no use for), and ``said_to``
+turns a core command into the client event that carries it. Reply audio is not handled here: its bytes stay with the
+shell, which tells the core a length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from callwright.core import commands as do
+from callwright.core import events as on
+from callwright.errors import LocalProtocolError
+from callwright.ids import EventId, ItemId, ResponseId, ToolCallId
+from callwright.wire import client, items, objects, server
+from callwright.wire.profiles import Profile
+
+_FRONT = "root"
+
+
+class Translator:
+    """Understands one connection of one provider."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self.tool_names: dict[str, str] = {}
+        """Names of announced tool calls by item, for servers that leave them out later."""
+
+    def heard_from(self, event: server.ServerEvent | server.Unknown) -> tuple[on.ModelEvent, ...]:
+        """What a server event means for the call, in order; nothing for what the core has no use for."""
+        translate = _SERVER.get(type(event))
+        return translate(event, self) if translate else ()
+
+
+def said_to(command: do.Request) -> client.ClientEvent:
+    """The client event for a command, ``ConfigureSession`` excepted: its content is the agent's declaration.
+
+    Raises LocalProtocolError for that one.
+    """
+    match command:
+        case do.TruncateItem():
+            return client.ConversationItemTruncate(
+                event_id=command.event_id, item_id=command.item_id, content_index=0, audio_end_ms=command.audio_end_ms
+            )
+        case do.RetrieveItem():
+            return client.ConversationItemRetrieve(event_id=command.event_id, item_id=command.item_id)
+        case do.CancelResponse():
+            return client.ResponseCancel(event_id=command.event_id, response_id=command.response_id)
+        case do.RequestReply():
+            return client.ResponseCreate(event_id=command.event_id)
+        case do.PostToolOutput():
+            output = items.FunctionCallOutputItem(call_id=command.tool_call_id, output=command.output)
+            return client.ConversationItemCreate(event_id=command.event_id, item=output)
+        case do.ConfigureSession():
+            raise LocalProtocolError("a session is configured with profiles.session_update")
+
+
+def _placed(item_id: str, previous: str | None) -> tuple[on.ItemPlaced, ...]:
+    if previous is None:
+        return ()
+    return (on.ItemPlaced(ItemId(item_id), None if previous == _FRONT else ItemId(previous)),)
+
+
+def _item_added(event: server.ConversationItemAdded, _by: Translator) -> tuple[on.ModelEvent, ...]:
+    item = event.item
+    if isinstance(item, items.UnknownItem) or item.id is None:
+        return ()
+    return _placed(item.id, event.previous_item_id)
+
+
+def _committed(event: server.InputAudioBufferCommitted, _by: Translator) -> tuple[on.ModelEvent, ...]:
+    return _placed(event.item_id, event.previous_item_id)
+
+
+def _retrieved(event: server.ConversationItemRetrieved, by: Translator) -> tuple[on.ModelEvent, ...]:
+    item = event.item
+    if not isinstance(item, items.MessageItem) or item.id is None:
+        return ()
+    texts = [part.transcript if part.transcript is not None else part.text for part in item.content]
+    known = [text for text in texts if text is not None]
+    if not known:
+        return (on.ItemRetrieved(ItemId(item.id), None, is_cut=False),)
+    text, suffix = " ".join(known).strip(), by.profile.cut_suffix
+    is_cut = bool(suffix) and text.endswith(suffix)
+    return (on.ItemRetrieved(ItemId(item.id), text.removesuffix(suffix).rstrip() if is_cut else text, is_cut),)
+
+
+def _written(response_id: str, item_id: str, text: str) -> tuple[on.ModelEvent, ...]:
+    return (on.ReplyWritten(ResponseId(response_id), ItemId(item_id), text),)
+
+
+def _item_begun(event: server.ResponseOutputItemAdded, by: Translator) -> tuple[on.ModelEvent, ...]:
+    if isinstance(event.item, items.FunctionCallItem) and event.item.id is not None:
+        by.tool_names[event.item.id] = event.item.name
+    return ()
+
+
+def _tool_called(event: server.ResponseFunctionCallArgumentsDone, by: Translator) -> tuple[on.ModelEvent, ...]:
+    name = event.name or by.tool_names.get(event.item_id, "")
+    called = on.ToolCalled(
+        ResponseId(event.response_id),
+        ItemId(event.item_id),
+        ToolCallId(event.call_id),
+        name,
+        event.arguments,
+    )
+    return (called,)
+
+
+def _response_done(event: server.ResponseDone, _by: Translator) -> tuple[on.ModelEvent, ...]:
+    response = event.response
+    try:
+        status = on.ResponseStatus(response.status or "completed")
+    except ValueError:
+        status = on.ResponseStatus.INCOMPLETE
+    return (on.ResponseEnded(ResponseId(response.id), status, _reason(response)),)
+
+
+def _reason(response: objects.Response) -> str:
+    details = response.status_details
+    if details is None or isinstance(details, str):
+        return details or ""
+    error = details.error
+    return (error.code or error.message or error.type or "" if error else "") or details.reason or ""
+
+
+def _refused(event: server.ErrorEvent, _by: Translator) -> tuple[on.ModelEvent, ...]:
+    error = event.error
+    event_id = EventId(error.event_id) if error.event_id else None
+    return (on.RequestRefused(error.code or error.type or "error", error.message, event_id, error.param),)
+
+
+_SERVER: Final[Mapping[type, Callable[[Any, Translator], tuple[on.ModelEvent, ...]]]] = {
+    server.SessionCreated: lambda event, by: (on.ModelConnected(),),
+    server.SessionUpdated: lambda event, by: (on.SessionReady(),),
+    server.ErrorEvent: _refused,
+    server.InputAudioBufferSpeechStarted: lambda event, by: (
+        on.SpeechStarted(ItemId(event.item_id), event.audio_start_ms),
+    ),
+    server.InputAudioBufferSpeechStopped: lambda event, by: (
+        on.SpeechStopped(ItemId(event.item_id), event.audio_end_ms),
+    ),
+    server.InputAudioBufferCommitted: _committed,
+    server.ConversationItemAdded: _item_added,
+    server.ConversationItemInputAudioTranscriptionCompleted: lambda event, by: (
+        on.CallerTranscribed(ItemId(event.item_id), event.transcript.strip()),
+    ),
+    server.ConversationItemRetrieved: _retrieved,
+    server.ConversationItemTruncated: lambda event, by: (on.ItemTruncated(ItemId(event.item_id), event.audio_end_ms),),
+    server.ResponseCreated: lambda event, by: (on.ResponseStarted(ResponseId(event.response.id)),),
+    server.ResponseOutputAudioTranscriptDone: lambda event, by: _written(
+        event.response_id, event.item_id, event.transcript
+    ),
+    server.ResponseOutputTextDone: lambda event, by: _written(event.response_id, event.item_id, event.text),
+    server.ResponseOutputItemAdded: _item_begun,
+    server.ResponseFunctionCallArgumentsDone: _tool_called,
+    server.ResponseDone: _response_done,
+}
