@@ -184,6 +184,11 @@ def test_rates_that_no_filter_is_made_for_are_refused(from_hz: int, to_hz: int) 
         Resampler(from_hz, to_hz)
 
 
+def test_samples_of_another_type_are_refused_not_misread() -> None:
+    with pytest.raises(TypeError):
+        Resampler(24_000, 8_000).process(np.zeros(480, np.int32))  # type: ignore[arg-type]
+
+
 def test_c122_odd_deltas_join_to_the_source_and_the_next_item_is_not_shifted() -> None:
     carry = Pcm16Carry()
     source = noise(10_000)

@@ -68,7 +68,7 @@ class Resampler:
 
     The rates are multiples of 1000 Hz up to 48 kHz; `AudioFormatError` otherwise. 20 ms in give exactly 20 ms out. The
     stream has no clock: a pause between two calls changes nothing. One object serves one item or one live line;
-    `flush` ends the item and makes it ready for the next.
+    `flush` ends the item and makes it ready for the next. Samples of another type than int16 raise `TypeError`.
     """
 
     def __init__(self, from_hz: int, to_hz: int, align: Align = Align.FRAMES) -> None:
@@ -95,7 +95,8 @@ class Resampler:
             return _NOTHING
         used = groups * fir.group_in
         rows = -(-groups // _GROUPS_PER_ROW)
-        stream = np.concatenate((self._held, samples, fir.padding[: rows * fir.row_in - used]))
+        padding = fir.padding[: rows * fir.row_in - used]
+        stream = np.concatenate((self._held, samples, padding), dtype=np.int16, casting="equiv")
         self._held = stream[used : len(self._held) + len(samples)]
         windows = np.ndarray((rows, fir.history + fir.row_in), np.int16, stream, 0, (2 * fir.row_in, 2))
         out = np.dot(windows.astype(np.float64), fir.matrix)
