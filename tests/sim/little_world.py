@@ -1,6 +1,6 @@
 """A little world of everything the virtual loop offers; run as a script, it prints the hash of its log.
 
-``python little_world.py [SEED]``
+``python little_world.py SEED``
 """
 
 from __future__ import annotations
@@ -90,4 +90,4 @@ async def _drain(note: Callable[[object], None], queue: asyncio.Queue[int]) -> N
 
 
 if __name__ == "__main__":
-    print(hashlib.sha256("\n".join(log_of(int(sys.argv[1]) if len(sys.argv) > 1 else 1)).encode()).hexdigest())
+    sys.stdout.write(hashlib.sha256("\n".join(log_of(int(sys.argv[1]))).encode()).hexdigest())

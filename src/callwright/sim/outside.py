@@ -29,8 +29,9 @@ _AUDITED: dict[str, tuple[slice, str]] = {
     "os.posix_spawn": (slice(1, 2), " "),
     "os.system": (slice(0, 1), " "),
     "_thread.start_new_thread": (slice(0, 0), ""),
+    "_thread.start_joinable_thread": (slice(0, 0), ""),
 }
-"""Audit event -> (which of its arguments say what was meant, how to join them)."""
+"""Audit event -> (which of its arguments say what was meant, how to join them). Python 3.11 does not tell of threads."""
 
 _sealed: dict[int, SealedLoop] = {}
 """Thread ident -> the sealed loop that runs in that thread."""
@@ -101,11 +102,15 @@ def sealed(loop: SealedLoop) -> Iterator[None]:
     """Refuse this thread sockets, child processes and threads while ``loop`` runs in it."""
     _watch()
     thread = threading.get_ident()
+    outer = _sealed.get(thread)
     _sealed[thread] = loop
     try:
         yield
     finally:
-        del _sealed[thread]
+        if outer is None:
+            del _sealed[thread]
+        else:
+            _sealed[thread] = outer
 
 
 @functools.cache

@@ -31,7 +31,7 @@ import signal
 import sys
 import threading
 import weakref
-from asyncio import events
+from asyncio import events, tasks
 from asyncio.log import logger
 from collections import deque
 from contextvars import Context, copy_context
@@ -296,12 +296,27 @@ class VirtualLoop(SealedLoop):
         if self._state is _State.CLOSED:
             return
         self.abandon()
-        while self._tasks:
-            task: Any = next(iter(self._tasks))
-            del self._tasks[task]
-            task._log_destroy_pending = False
-            _end(task.get_coro())
+        with sealed(self):
+            while self._tasks:
+                task = next(iter(self._tasks))
+                del self._tasks[task]
+                self._bury(task)
         self._state = _State.CLOSED
+
+    def _bury(self, task: Any) -> None:
+        """End the coroutine of a task that will never go on; what it does on its way out reaches nobody."""
+        task._log_destroy_pending = False
+        outer = events._get_running_loop()
+        events._set_running_loop(self)
+        tasks._enter_task(self, task)
+        try:
+            for _ in range(MAX_CLOSES):
+                with contextlib.suppress(Exception, asyncio.CancelledError):
+                    task.get_coro().close()
+                    return
+        finally:
+            tasks._leave_task(self, task)
+            events._set_running_loop(outer)
 
     def is_running(self) -> bool:
         """Whether the loop is inside :meth:`run_forever`."""
@@ -333,13 +348,14 @@ class VirtualLoop(SealedLoop):
         context: Context | None = None,
         **options: Any,
     ) -> asyncio.Task[T]:
-        """Start a task. Without a name it is numbered by this loop (``Task-1``), so that names repeat run by run.
+        """Start a task. Without a name it is ``Task-N``, the Nth of this loop, so that names repeat run by run.
 
         A pending task is kept alive by the loop. A task factory is called with ``name``, ``context`` and ``options``.
         """
         if self._state is _State.CLOSED:
             raise RuntimeError("the virtual loop is closed")
-        label = f"Task-{next(self._task_numbers)}" if name is None else str(name)
+        number = next(self._task_numbers)
+        label = f"Task-{number}" if name is None else str(name)
         make = self._task_factory or _plain_task
         task: asyncio.Task[T] = make(self, coro, name=label, context=context, **options)
         if not task.done():
@@ -463,14 +479,6 @@ def _plain_task(loop: VirtualLoop, coro: Any, **options: Any) -> asyncio.Task[An
 def _unless_done(future: asyncio.Future[Any], deliver: Callable[[], None]) -> None:
     if not future.done():
         deliver()
-
-
-def _end(coro: Any) -> None:
-    """Close a coroutine that will never go on; what its ``finally`` blocks raise concerns nobody any more."""
-    for _ in range(MAX_CLOSES):
-        with contextlib.suppress(Exception, asyncio.CancelledError):
-            coro.close()
-            return
 
 
 def _waits_at(task: asyncio.Task[Any]) -> str:
