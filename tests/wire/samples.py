@@ -138,7 +138,7 @@ RESPONSE = objects.Response(
             audio_tokens=2,
             image_tokens=0,
             cached_tokens=3,
-            cached_tokens_details=objects.TokenDetails(text_tokens=1, audio_tokens=2, image_tokens=0),
+            cached_tokens_details=objects.TokenCounts(text_tokens=1, audio_tokens=2, image_tokens=0),
         ),
         output_token_details=objects.TokenDetails(text_tokens=1, audio_tokens=3),
     ),

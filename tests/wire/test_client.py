@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.wire.official import CLIENT_MODELS, assert_official_client
+from tests.wire.samples import CLIENT
 
 from callwright.errors import RemoteProtocolError
 from callwright.wire import client
 from callwright.wire.codec import CLIENT_EVENTS, ClientDecoder, decode_client, encode, wire_type
 from callwright.wire.objects import Audio, AudioInput, Session
-from tests.wire.official import CLIENT_MODELS, assert_official_client
-from tests.wire.samples import CLIENT
 
 POLY = ["poly.output_audio.delta", "poly.output_audio.started", "poly.output_audio.stopped"]
 

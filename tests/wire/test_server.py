@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.wire.official import SERVER_MODELS, assert_official_server
+from tests.wire.samples import SERVER
 
 from callwright.wire import server
 from callwright.wire.codec import SERVER_EVENTS, ServerDecoder, encode, wire_type
-from tests.wire.official import SERVER_MODELS, assert_official_server
-from tests.wire.samples import SERVER
 
 
 def test_every_event_of_the_official_package_has_a_struct_and_a_sample():

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024 * 1024
 """The largest message accepted. Retrieved items with audio of 3.5 MB have been seen; sockets often default to 1 MiB."""
+MAX_DEPTH: Final = 100
+"""How deep objects and arrays may be nested; the protocol's own go no deeper than 10, a tool's schema some more."""
 MAX_TALLY_NAMES: Final = 256
 """How many different names a tally holds; the rest are counted under ``OTHERS``."""
 OTHERS: Final = "(others)"
@@ -196,9 +198,11 @@ def _parse(body: bytes) -> tuple[str, dict[str, Any]]:
     try:
         raw = msgspec.json.decode(body)
     except RecursionError as error:
-        raise RemoteProtocolError(f"message of {len(body)} bytes is nested too deeply") from error
+        raise _too_deep(body) from error
     except msgspec.MsgspecError as error:
         raise RemoteProtocolError(f"message of {len(body)} bytes is not JSON: {error}") from error
+    if body.count(b"[") + body.count(b"{") > MAX_DEPTH and _depth(raw) > MAX_DEPTH:
+        raise _too_deep(body)
     if not isinstance(raw, dict):
         raise RemoteProtocolError(f"message is not a JSON object but {type(raw).__name__}")
     kind = raw.get("type")
@@ -211,6 +215,21 @@ def _parse(body: bytes) -> tuple[str, dict[str, Any]]:
     for item in _items(raw):
         _modernise(item)
     return kind, raw
+
+
+def _depth(value: Any) -> int:
+    """Return how deep the objects and arrays in ``value`` are nested, layer by layer."""
+    depth, layer = 0, [value]
+    while layer := [each for each in layer if isinstance(each, dict | list)]:
+        depth += 1
+        layer = [inner for each in layer for inner in (each.values() if isinstance(each, dict) else each)]
+    return depth
+
+
+def _too_deep(body: bytes) -> RemoteProtocolError:
+    return RemoteProtocolError(
+        f"message of {len(body)} bytes is nested too deeply; at most {MAX_DEPTH} levels are accepted"
+    )
 
 
 def _items(raw: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -235,8 +254,6 @@ def _modernise(item: dict[str, Any]) -> None:
 def _convert(kind: str, raw: dict[str, Any], struct: type[WireStruct]) -> Any:
     try:
         return msgspec.convert(raw, struct)
-    except RecursionError as error:
-        raise RemoteProtocolError(f"{kind}: nested too deeply") from error
     except msgspec.ValidationError as error:
         raise RemoteProtocolError(f"{kind}: {error!s:.{_MAX_NAME}}") from error
 

@@ -152,14 +152,19 @@ class StatusDetails(WireStruct):
     error: PartialError | None = None
 
 
-class TokenDetails(WireStruct):
-    """Token counts by kind; the cached ones are part of the others."""
+class TokenCounts(WireStruct):
+    """Token counts by kind."""
 
     text_tokens: int | None = None
     audio_tokens: int | None = None
     image_tokens: int | None = None
+
+
+class TokenDetails(TokenCounts):
+    """Token counts by kind, and how many of them were cached."""
+
     cached_tokens: int | None = None
-    cached_tokens_details: TokenDetails | None = None
+    cached_tokens_details: TokenCounts | None = None
 
 
 class Usage(WireStruct):
