@@ -70,17 +70,17 @@ async def thread() -> None:
 @pytest.mark.parametrize(
     ("reach", "what"),
     [
-        (open_connection, "create_connection to api.example:443"),
-        (datagrams, "create_datagram_endpoint to 192.0.2.1:53"),
-        (server, "create_server to 127.0.0.1:8080"),
-        (child_process, "subprocess_exec to ls -l"),
-        (child_shell, "subprocess_shell to ls -l"),
-        (reader, "add_reader to 0"),
-        (signals, "add_signal_handler to 2"),
-        (real_client_by_name, "getaddrinfo to api.example:80"),
-        (blocking_client_in_a_job, "socket.getaddrinfo to api.example:80"),
-        (blocking_socket, "socket.connect to 192.0.2.1:80"),
-        (blocking_child, "subprocess.Popen to ls -l"),
+        (open_connection, "create_connection(api.example:443)"),
+        (datagrams, "create_datagram_endpoint(192.0.2.1:53)"),
+        (server, "create_server(127.0.0.1:8080)"),
+        (child_process, "subprocess_exec(ls -l)"),
+        (child_shell, "subprocess_shell(ls -l)"),
+        (reader, "add_reader(0)"),
+        (signals, "add_signal_handler(2)"),
+        (real_client_by_name, "getaddrinfo(api.example:80)"),
+        (blocking_client_in_a_job, "socket.getaddrinfo(api.example:80)"),
+        (blocking_socket, "socket.connect(192.0.2.1:80)"),
+        (blocking_child, "subprocess.Popen(ls -l)"),
     ],
 )
 def test_reaching_outside_names_what_was_tried_by_which_task_and_what_to_do(
@@ -110,7 +110,7 @@ def test_the_real_http_client_is_refused_an_address_too(address: str):
 
     with pytest.raises((OutsideWorldError, ExceptionGroup)) as caught:
         run_virtual(main())
-    assert "create_connection to 192.0.2.1:" in repr(caught.value)
+    assert "create_connection(192.0.2.1:" in repr(caught.value)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="Python 3.11 does not tell of threads")

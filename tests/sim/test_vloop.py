@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import signal
@@ -207,6 +208,33 @@ def test_asynchronous_generators_left_open_are_closed_in_order():
 
     run_virtual(main())
     assert closed == list(range(20))
+
+
+def test_the_garbage_collector_ends_nothing_at_a_time_of_its_own():
+    log: list[str] = []
+
+    async def endless():
+        try:
+            while True:
+                yield
+        finally:
+            log.append("closed")
+
+    async def main() -> None:
+        generator = endless()
+        cycle = [generator]
+        cycle.append(cycle)
+        await anext(generator)
+        del generator, cycle
+        garbage = [[] for _ in range(10_000)]
+        for item in garbage:
+            item.append(item)
+        await asyncio.sleep(1)
+        log.append("main ended")
+
+    run_virtual(main())
+    assert log == ["main ended", "closed"]
+    assert gc.isenabled()
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with 3.12")

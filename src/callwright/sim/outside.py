@@ -31,7 +31,7 @@ _AUDITED: dict[str, tuple[slice, str]] = {
     "_thread.start_new_thread": (slice(0, 0), ""),
     "_thread.start_joinable_thread": (slice(0, 0), ""),
 }
-"""Audit event -> (which of its arguments say what was meant, how to join them). Python 3.11 does not tell of threads."""
+"""Audit event -> (which of its arguments say what was meant, how to join them); Python 3.11 tells of no threads."""
 
 _sealed: dict[int, SealedLoop] = {}
 """Thread ident -> the sealed loop that runs in that thread."""
@@ -60,7 +60,7 @@ class SealedLoop(asyncio.AbstractEventLoop):
         """Raise OutsideWorldError for ``what`` (an operation) on ``target`` (an address, a command line)."""
         task = asyncio.current_task(self)
         raise OutsideWorldError(
-            f"{what}{target and ' to ' + target} at {self.now_ms()} ms, tried by "
+            f"{what}({target}) at {self.now_ms()} ms, tried by "
             f"{'a callback' if task is None else 'task ' + repr(task.get_name())}: there is no outside world in "
             "virtual time. Let the scenario answer it, or give the HTTP client the in-memory transport; "
             "blocking work goes through asyncio.to_thread."

@@ -24,6 +24,7 @@ import asyncio
 import contextlib
 import enum
 import functools
+import gc
 import heapq
 import itertools
 import math
@@ -501,8 +502,13 @@ def run_virtual(
     Ctrl-C cancels ``main``, lets it end, and raises KeyboardInterrupt; a second one raises it at once. Raises what
     ``main`` raises, DeadlockError when nothing is left to wait for, OutsideWorldError when something reaches for a
     socket, a child process or a thread, and SimulationError when the loop was abandoned.
+
+    The cyclic garbage collector rests meanwhile: when it runs depends on what the process did before, and it ends
+    asynchronous generators.
     """
     loop = VirtualLoop(start_ms=start_ms, executor_latency_ms=executor_latency_ms)
+    collects = gc.isenabled()
+    gc.disable()
     try:
         task = loop.create_task(main)
         with _interrupt_cancels(task):
@@ -516,6 +522,8 @@ def run_virtual(
         return result
     finally:
         loop.close()
+        if collects:
+            gc.enable()
 
 
 @contextlib.contextmanager
