@@ -291,6 +291,7 @@ BROKEN = {
     "item of no type": '{"type":"conversation.item.done","item":{"type":null}}',
     "session as text": '{"type":"session.updated","session":"x"}',
     "content as text": '{"type":"conversation.item.done","item":{"type":"message","role":"user","content":"a"}}',
+    "content of numbers": '{"type":"conversation.item.done","item":{"type":"message","role":"user","content":[1]}}',
     "long role": '{"type":"conversation.item.done","item":{"type":"message","role":"' + "x" * 100_000 + '"}}',
 }
 
@@ -326,6 +327,12 @@ def test_the_error_names_the_event_the_field_and_what_was_expected():
 def test_the_error_names_the_place_in_broken_json():
     with pytest.raises(RemoteProtocolError, match=r"20 bytes is not JSON: .*byte 17"):
         decode_server('{"type":"error", no}')
+
+
+@pytest.mark.parametrize("audio", ['"*"', "7", "null", '"AAAA","event_id":7'])
+def test_a_malformed_append_is_refused_by_name(audio):
+    with pytest.raises(RemoteProtocolError, match=r"^input_audio_buffer\.append: .*(audio|event_id)"):
+        decode_client('{"type":"input_audio_buffer.append","audio":' + audio + "}")
 
 
 def test_an_unknown_client_event_is_refused():
