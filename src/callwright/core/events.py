@@ -25,6 +25,15 @@ class SessionReady:
 
 
 @dataclass(frozen=True, slots=True)
+class FormatMismatched:
+    """The server's session has another audio format than the one agreed on: ``field`` says which side."""
+
+    field: str
+    wanted: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechStarted:
     """The server confirmed that the caller speaks; the turn's item will be ``item_id``."""
 
@@ -221,6 +230,7 @@ class TimerFired:
 ModelEvent = (
     ModelConnected
     | SessionReady
+    | FormatMismatched
     | SpeechStarted
     | SpeechStopped
     | ItemPlaced

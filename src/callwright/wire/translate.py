@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
+from callwright.audio.formats import AudioFormat, parse_format
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.errors import LocalProtocolError
+from callwright.errors import AudioFormatError, LocalProtocolError
 from callwright.ids import EventId, ItemId, ResponseId, ToolCallId
 from callwright.wire import client, items, objects, server
 from callwright.wire.profiles import Profile
@@ -23,8 +26,13 @@ _FRONT = "root"
 class Translator:
     """Understands one connection of one provider."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, input_format: AudioFormat) -> None:
+        """``input_format`` is what the caller's audio is sent in."""
         self.profile = profile
+        self.formats = {
+            "audio.input.format": input_format,
+            "audio.output.format": parse_format(msgspec.to_builtins(profile.output_format)),
+        }
         self.tool_names: dict[str, str] = {}
         """Names of announced tool calls by item, for servers that leave them out later."""
 
@@ -55,6 +63,27 @@ def said_to(command: do.Request) -> client.ClientEvent:
             return client.ConversationItemCreate(event_id=command.event_id, item=output)
         case do.ConfigureSession():
             raise LocalProtocolError("a session is configured with profiles.session_update")
+
+
+def _updated(event: server.SessionUpdated, by: Translator) -> tuple[on.ModelEvent, ...]:
+    audio = getattr(event.session, "audio", None) or objects.Audio()
+    told = {
+        "audio.input.format": audio.input.format if audio.input else None,
+        "audio.output.format": audio.output.format if audio.output else None,
+    }
+    for field, spelling in told.items():
+        if spelling is not None and (problem := _mismatch(field, spelling, by.formats[field])):
+            return (problem,)
+    return (on.SessionReady(),)
+
+
+def _mismatch(field: str, spelling: objects.WireFormat | str, wanted: AudioFormat) -> on.FormatMismatched | None:
+    plain = spelling if isinstance(spelling, str) else msgspec.to_builtins(spelling)
+    try:
+        matches = parse_format(plain) == wanted
+    except AudioFormatError:
+        matches = False
+    return None if matches else on.FormatMismatched(field, str(wanted.to_wire()), str(plain))
 
 
 def _placed(item_id: str, previous: str | None) -> tuple[on.ItemPlaced, ...]:
@@ -134,7 +163,7 @@ def _refused(event: server.ErrorEvent, _by: Translator) -> tuple[on.ModelEvent, 
 
 _SERVER: Final[Mapping[type, Callable[[Any, Translator], tuple[on.ModelEvent, ...]]]] = {
     server.SessionCreated: lambda event, by: (on.ModelConnected(),),
-    server.SessionUpdated: lambda event, by: (on.SessionReady(),),
+    server.SessionUpdated: _updated,
     server.ErrorEvent: _refused,
     server.InputAudioBufferSpeechStarted: lambda event, by: (
         on.SpeechStarted(ItemId(event.item_id), event.audio_start_ms),

@@ -1,0 +1,170 @@
+"""A tool from a function: its JSON schema for the model, and its arguments from the model's JSON.
+
+The signature is the declaration. The first parameter is the call's ``Context``; every other one is an argument for
+the model to fill, of a type that JSON can carry (str, int, float, bool, ``Literal``, lists of these, ``X | None``),
+with ``Annotated[type, "description"]`` where the name does not say it all. A ``Spoken`` argument is said aloud to the
+caller while the tool runs: it is a plain string without a default, since models skip what is optional.
+
+Whatever cannot be declared is a DeclarationError that begins with file and line.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Generic, NewType, TypeVar
+
+from callwright.errors import DeclarationError
+from callwright.ids import Ms, ToolCallId
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from callwright.core.toolcalls import AfterOutput
+
+Deps = TypeVar("Deps")
+
+Spoken = NewType("Spoken", str)
+"""An argument that the agent says aloud while the tool runs, for example "one moment, I am looking that up"."""
+
+Facts = Mapping[str, object]
+"""What a tool tells the model: JSON-like values by name."""
+
+ToolFunction = Callable[..., Awaitable[Facts | str]]
+
+DEFAULT_TIMEOUT_MS: Ms = 30_000
+
+
+@dataclass(frozen=True, slots=True)
+class Context(Generic[Deps]):
+    """What a tool knows of the call that it runs in."""
+
+    deps: Deps
+    """Whatever the app handed to ``run``: its stores and clients."""
+    party: str | None
+    """Who the caller is, as established by the app; never taken from the model."""
+    tool_call_id: ToolCallId
+    """The model's id of this tool call, for logs; never a key for what the tool does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A declared tool."""
+
+    name: str
+    description: str
+    function: ToolFunction
+    parameters: Mapping[str, object]
+    """JSON schema of the arguments."""
+    arguments: type[msgspec.Struct]
+    """Struct that decodes and checks them."""
+    after: AfterOutput
+    timeout_ms: Ms
+
+    def schema(self, *, spoken: bool) -> dict[str, object]:
+        """The tool as the model is told of it; ``spoken`` marks spoken arguments for a provider that speaks them."""
+        properties: dict[str, dict[str, object]] = dict(typing.cast("Any", self.parameters["properties"]))
+        for name, described in properties.items():
+            plain = {key: value for key, value in described.items() if key != _SPOKEN_KEY or spoken}
+            properties[name] = plain
+        parameters = {**self.parameters, "properties": properties}
+        return {"type": "function", "name": self.name, "description": self.description, "parameters": parameters}
+
+
+_SPOKEN_KEY = "poly_spoken"
+
+
+def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) -> Tool:
+    """Read a tool off a function. Raises DeclarationError."""
+    place = _place(function)
+    name = function.__name__
+    if not inspect.iscoroutinefunction(function):
+        raise DeclarationError(f"{place}: tool {name} must be an async function")
+    if not inspect.getdoc(function):
+        raise DeclarationError(f"{place}: tool {name} has no docstring; the model is told what it does by it")
+    if timeout_ms <= 0:
+        raise DeclarationError(f"{place}: tool {name}: timeout_ms is {timeout_ms}, which must be positive")
+    hints = _hints(function, place)
+    parameters = list(inspect.signature(function).parameters.values())
+    first = hints.get(parameters[0].name) if parameters else None
+    if (typing.get_origin(first) or first) is not Context:
+        raise DeclarationError(f"{place}: the first parameter of tool {name} must be annotated callwright.Context[...]")
+    arguments = parameters[1:]
+    for parameter in arguments:
+        _check(parameter, hints, f"{place}: argument {parameter.name!r} of tool {name}")
+    struct, schema = _arguments(name, arguments, hints, place)
+    return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms)
+
+
+def _place(function: ToolFunction) -> str:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
+
+
+def _hints(function: ToolFunction, place: str) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, include_extras=True)
+    except (NameError, TypeError, AttributeError) as problem:
+        raise DeclarationError(
+            f"{place}: the annotations of {function.__name__} cannot be read: {problem}"
+        ) from problem
+
+
+def _bare(hint: Any) -> Any:
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
+
+
+def _description(hint: Any) -> str | None:
+    extras = typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
+    return next((extra for extra in extras if isinstance(extra, str)), None)
+
+
+def _mentions_spoken(hint: Any) -> bool:
+    return hint is Spoken or any(_mentions_spoken(inner) for inner in typing.get_args(hint))
+
+
+def _check(parameter: inspect.Parameter, hints: Mapping[str, Any], what: str) -> None:
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+        raise DeclarationError(f"{what}: must be an ordinary named argument, not {parameter.kind.description}")
+    if parameter.name not in hints:
+        raise DeclarationError(f"{what}: has no annotation; write its type, for example {parameter.name}: str")
+    hint = hints[parameter.name]
+    if not _mentions_spoken(hint):
+        return
+    if _bare(hint) is not Spoken:
+        raise DeclarationError(f"{what}: a spoken argument is a plain callwright.Spoken, which is a string")
+    if parameter.default is not parameter.empty:
+        raise DeclarationError(f"{what}: a spoken argument has no default; models leave out what is not required")
+
+
+def _arguments(
+    name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], place: str
+) -> tuple[type[msgspec.Struct], Mapping[str, object]]:
+    import msgspec
+
+    fields: list[Any] = []
+    for parameter in parameters:
+        hint = hints[parameter.name]
+        described = _description(hint)
+        kind = str if _bare(hint) is Spoken else _bare(hint)
+        if described:
+            kind = Annotated[kind, msgspec.Meta(description=described)]
+        fields.append(
+            (parameter.name, kind)
+            if parameter.default is parameter.empty
+            else (parameter.name, kind, parameter.default)
+        )
+    try:
+        struct = msgspec.defstruct(name, fields, kw_only=True)
+        schema = msgspec.json.schema(struct)["$defs"][name]
+    except (TypeError, ValueError, KeyError) as problem:
+        raise DeclarationError(
+            f"{place}: the arguments of tool {name} cannot be written as JSON: {problem}"
+        ) from problem
+    properties = schema["properties"]
+    for parameter in parameters:
+        if _bare(hints[parameter.name]) is Spoken:
+            properties[parameter.name][_SPOKEN_KEY] = True
+    return struct, {"type": "object", "properties": properties, "required": schema.get("required", [])}

@@ -1,0 +1,343 @@
+"""One call, live: the pump between a line, a model's connection, the tools and the core.
+
+Every message, report and tool end goes to the core with the loop's time, and what the core asks for is carried out
+at once, in order, without waiting: what sends and plays here never blocks. One timer is armed at the core's next
+deadline. Nothing in this file decides anything about the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+import msgspec
+
+from callwright.audio.formats import FRAME_MS, AudioFormat, parse_format
+from callwright.core import commands as do
+from callwright.core import events as on
+from callwright.core.heard import Turn
+from callwright.core.ports import Connector, Line, ModelConnection
+from callwright.core.session import CallPlan, Can, Ending, Session
+from callwright.declare.agent import Agent
+from callwright.declare.tools import Deps
+from callwright.errors import CallwrightError, RemoteProtocolError, UsageError
+from callwright.ids import ItemId, MarkId, Ms, ResponseId
+from callwright.runtime.downlink import Downlink
+from callwright.runtime.tools import ToolRunner
+from callwright.runtime.trace import Trace
+from callwright.runtime.uplink import Uplink
+from callwright.wire.client import SessionUpdate
+from callwright.wire.codec import ServerDecoder, encode
+from callwright.wire.objects import WireFormat
+from callwright.wire.profiles import Feature, Profile, check, session_update
+from callwright.wire.server import ResponseOutputAudioDelta
+from callwright.wire.translate import Translator, said_to
+
+_log = logging.getLogger(__name__)
+
+_SECOND_FRAMES = 1000 // FRAME_MS
+_VERBS: Final[Mapping[Can, str]] = {
+    Can.TRUNCATE: "conversation.item.truncate",
+    Can.RETRIEVE: "conversation.item.retrieve",
+    Can.CANCEL: "response.cancel",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """A finished call."""
+
+    turns: tuple[Turn, ...]
+    """Who said what: per reply what was heard, beside what was written."""
+    ending: Ending
+    trace: bytes
+    """Everything that happened, as JSON Lines."""
+    session_ready_ms: Ms | None
+    """From the opening of the line to a session that hears the caller; None if it never came to that."""
+    held_sent_ms: Ms
+    """Caller audio that was held until then, and sent."""
+    lost_ms: Ms
+    """Caller audio that was held for too long, and dropped."""
+    connected_ms: Ms
+    """Length of the model's connection."""
+    anomalies: tuple[str, ...]
+    """What happened out of order and was survived."""
+
+
+async def run(
+    agent: Agent,
+    line: Line,
+    *,
+    connector: Connector,
+    deps: Deps | None = None,
+    party: str | None = None,
+    can: Can | None = None,
+) -> CallResult:
+    """Take one call from the opening of the line to its end.
+
+    ``connector`` reaches the model, ``deps`` is handed to the tools, ``party`` says who the caller is. ``can`` limits
+    what the model's server is asked to do (None: all that its dialect has). A call that breaks off has an ``ending``
+    with ``is_failure``.
+
+    Raises UsageError if the model does not take the line's format, LineFailed if the line cannot be opened, and
+    ConnectionFailed if the model cannot be reached; the line is ended then.
+    """
+    call = Call(agent, line, deps=deps, party=party, can=can)
+    await line.open(_LineSide(call))
+    call.handle(on.LineOpened())
+    try:
+        await call.connect(connector)
+        await call.ended
+    finally:
+        await call.close()
+    return call.result()
+
+
+class Call:
+    """The pump of one call."""
+
+    def __init__(self, agent: Agent, line: Line, *, deps: object, party: str | None, can: Can | None) -> None:
+        profile = agent.model.profile
+        output_format = parse_format(msgspec.to_builtins(profile.output_format))
+        plan = CallPlan(
+            output_rate_hz=output_format.rate_hz,
+            reports=line.reports,
+            can=_verbs(profile) if can is None else can & _verbs(profile),
+            tools={name: tool.after for name, tool in agent.tools.items()},
+        )
+        self.session = Session(plan)
+        self.trace = Trace({"agent": agent.name, "model": profile.name, "reports": line.reports.value})
+        self.uplink = Uplink()
+        self.clock = Clock()
+        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._line = line
+        self._down = Downlink(line, output_format)
+        self._model = ModelSide(self, profile, _configuration(agent, profile, line.input_format), line.input_format)
+        self._tools = ToolRunner(agent.tools, deps=deps, party=party, finished=self.handle)
+        self._timer: asyncio.TimerHandle | None = None
+        self._anomalies: list[str] = []
+        self._ready_ms: Ms | None = None
+        self._inbox: deque[on.Event] = deque()
+        """The event being handled, and those that it led to at once."""
+        self._carry_out: Mapping[type, Callable[[Any], None]] = {
+            **dict.fromkeys(get_args(do.Request), self._model.request),
+            do.OpenUplink: self._open_uplink,
+            do.PlayAudio: lambda command: self._down.play(command.item_id, command.generation, command.samples),
+            do.FinishItem: lambda command: self._down.finish(command.item_id, command.generation),
+            do.SendMark: lambda command: line.mark(command.mark_id),
+            do.ClearPlayout: lambda command: line.clear(),
+            do.StartTool: self._tools.start,
+            do.NoteAnomaly: self._note,
+            do.HangUp: self._over,
+            do.CloseModel: self._over,
+        }
+
+    async def connect(self, connector: Connector) -> None:
+        """Connect the model. Raises ConnectionFailed."""
+        await self._model.connect(connector)
+
+    def handle(self, event: on.Event) -> None:
+        """Tell the core what happened, and carry out what it asks for."""
+        self._inbox.append(event)
+        if len(self._inbox) > 1:
+            return  # a command being carried out led to this event: its turn comes after the commands before it
+        now_ms = self.clock.now_ms()
+        while self._inbox:
+            event = self._inbox[0]
+            self.trace.happened(now_ms, event)
+            self.session.handle(event, now_ms)
+            for command in self.session.commands():
+                self.trace.done(now_ms, command)
+                self._carry_out[type(command)](command)
+            self._inbox.popleft()
+        self._arm(now_ms)
+
+    def audio(self, response_id: ResponseId, item_id: ItemId, audio: bytes) -> None:
+        """Take a piece of reply audio: its length goes to the core, its samples wait for the core's word."""
+        self.handle(on.AudioReceived(response_id, item_id, self._down.take(item_id, audio)))
+
+    def frame(self, frame: bytes) -> None:
+        """Take 20 ms of the caller's audio."""
+        self.uplink.frame(frame)
+        if self.uplink.frames % _SECOND_FRAMES == 0:
+            self.trace.audio(self.clock.now_ms(), sent_ms=self.uplink.sent_ms, held_ms=self.uplink.held_ms)
+
+    async def close(self) -> None:
+        """End whatever is still open: line, model, tools. Idempotent."""
+        if self.session.ending is None:
+            self.handle(on.HangUpRequested("stopped"))
+        await self._line.hang_up()
+        await self._model.close()
+        await self._tools.close()
+        if self._timer:
+            self._timer.cancel()
+
+    def result(self) -> CallResult:
+        """What is known of the call once it has ended."""
+        assert self.session.ending is not None
+        return CallResult(
+            turns=self.session.transcript(),
+            ending=self.session.ending,
+            trace=self.trace.lines(),
+            session_ready_ms=self._ready_ms,
+            held_sent_ms=self.uplink.held_sent_ms,
+            lost_ms=self.uplink.lost_ms,
+            connected_ms=self._model.connected_ms(),
+            anomalies=tuple(self._anomalies),
+        )
+
+    def _open_uplink(self, _command: do.OpenUplink) -> None:
+        self._ready_ms = self.clock.now_ms()
+        self.uplink.open(self._model)
+
+    def _note(self, command: do.NoteAnomaly) -> None:
+        self._anomalies.append(command.what)
+        _log.info("%s", command.what)
+
+    def note(self, what: str) -> None:
+        """Put something out of order on record that the core does not see."""
+        command = do.NoteAnomaly(what)
+        self.trace.done(self.clock.now_ms(), command)
+        self._note(command)
+
+    def _over(self, _command: do.HangUp | do.CloseModel) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+    def _arm(self, now_ms: Ms) -> None:
+        deadline_ms = self.session.next_deadline_ms()
+        if self._timer and not self._timer.cancelled():
+            if deadline_ms is not None and self.clock.at(deadline_ms) == self._timer.when():
+                return
+            self._timer.cancel()
+            self._timer = None
+        if deadline_ms is not None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(self.clock.at(max(deadline_ms, now_ms)), self._fired)
+
+    def _fired(self) -> None:
+        self._timer = None
+        self.handle(on.TimerFired())
+
+
+class Clock:
+    """The call's clock: whole milliseconds of the running loop's time since the call began."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._start_ms = round(self._loop.time() * 1000)
+
+    def now_ms(self) -> Ms:
+        """The present instant."""
+        return round(self._loop.time() * 1000) - self._start_ms
+
+    def at(self, instant_ms: Ms) -> float:
+        """An instant of this clock as the loop tells time (seconds)."""
+        return (self._start_ms + instant_ms) / 1000
+
+
+class ModelSide:
+    """The model's end of a call: what it says to the core, what the core says to it."""
+
+    def __init__(self, call: Call, profile: Profile, configuration: SessionUpdate, input_format: AudioFormat) -> None:
+        self._call = call
+        self._profile = profile
+        self._configuration = configuration
+        self._translator = Translator(profile, input_format)
+        self._decoder = ServerDecoder()
+        self._connection: ModelConnection | None = None
+        self._connected_at_ms: Ms | None = None
+        self._closed_at_ms: Ms | None = None
+
+    async def connect(self, connector: Connector) -> None:
+        """Open the connection. Raises ConnectionFailed."""
+        self._connection = await connector.connect(self)
+        self._connected_at_ms = self._call.clock.now_ms()
+
+    def on_message(self, message: bytes | str) -> None:
+        """Take one message of the server."""
+        try:
+            event = self._decoder.decode(message)
+        except RemoteProtocolError as problem:
+            self._call.note(f"unreadable message: {problem}")
+            return
+        if isinstance(event, ResponseOutputAudioDelta):
+            self._call.audio(ResponseId(event.response_id), ItemId(event.item_id), event.delta)
+            return
+        for heard in self._translator.heard_from(event):
+            self._call.handle(heard)
+
+    def on_closed(self, code: int, reason: str) -> None:
+        """Take note that the connection ended."""
+        self._closed_at_ms = self._call.clock.now_ms()
+        self._call.handle(on.ModelClosed(code, reason))
+
+    def send(self, message: bytes) -> None:
+        """Send one encoded message."""
+        if self._connection:
+            self._connection.send(message)
+
+    def request(self, command: do.Request) -> None:
+        """Send what the core asks of the model. Raises LocalProtocolError for what this provider lacks."""
+        if isinstance(command, do.ConfigureSession):
+            self.send(encode(msgspec.structs.replace(self._configuration, event_id=command.event_id)))
+            return
+        event = said_to(command)
+        check(self._profile, event)
+        self.send(encode(event))
+
+    async def close(self) -> None:
+        """End the connection; idempotent."""
+        if self._connection:
+            await self._connection.close()
+        if self._closed_at_ms is None:
+            self._closed_at_ms = self._call.clock.now_ms()
+
+    def connected_ms(self) -> Ms:
+        """How long the connection stood."""
+        if self._connected_at_ms is None or self._closed_at_ms is None:
+            return 0
+        return self._closed_at_ms - self._connected_at_ms
+
+
+class _LineSide:
+    """The line's end of a call."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self.on_frame = call.frame
+
+    def on_played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None:
+        self._call.handle(on.LinePlayed(item_id, generation, played_ms))
+
+    def on_mark(self, mark_id: MarkId) -> None:
+        self._call.handle(on.MarkReturned(mark_id))
+
+    def on_closed(self, by: str, reason: str) -> None:
+        self._call.handle(on.LineClosed(by, reason))
+
+
+def _verbs(profile: Profile) -> Can:
+    can = Can(0)
+    for verb, wire_type in _VERBS.items():
+        if wire_type in profile.client_events:
+            can |= verb
+    return can
+
+
+def _configuration(agent: Agent, profile: Profile, input_format: AudioFormat) -> SessionUpdate:
+    spelled = msgspec.convert(input_format.to_wire(), WireFormat)
+    spoken = Feature.SPOKEN_ARGUMENTS in profile.features
+    try:
+        return session_update(
+            profile,
+            instructions=agent.instructions,
+            tools=[tool.schema(spoken=spoken) for tool in agent.tools.values()],
+            input_format=spelled,
+        )
+    except CallwrightError as problem:
+        raise UsageError(f"agent {agent.name} cannot take this line: {problem}") from problem

@@ -1,0 +1,57 @@
+"""Reply audio on its way to the line: whole samples, at the line's rate, in the line's encoding.
+
+The state of a conversion belongs to one item: an odd byte or a filter's memory never reaches the next one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from callwright.audio.formats import PCM, AudioFormat, Encoding
+from callwright.audio.g711 import pcma_encode, pcmu_encode
+from callwright.audio.resample import Align, Pcm16Carry, Resampler
+from callwright.core.ports import Line
+from callwright.ids import ItemId, Samples
+
+_ENCODE = {
+    Encoding.PCM16: lambda samples: samples.tobytes(),
+    Encoding.PCMU: pcmu_encode,
+    Encoding.PCMA: pcma_encode,
+}
+_NOTHING: PCM = np.zeros(0, np.int16)
+
+
+class Downlink:
+    """The way down of one call: the model's PCM16 in, the line's format out."""
+
+    def __init__(self, line: Line, model_format: AudioFormat) -> None:
+        self._line = line
+        self._rates = (model_format.rate_hz, line.output_format.rate_hz)
+        self._encode = _ENCODE[line.output_format.encoding]
+        self._item_id: ItemId | None = None
+        self._carry = Pcm16Carry()
+        self._resampler = Resampler(*self._rates, Align.CONTENT)
+        self._samples = _NOTHING
+
+    def take(self, item_id: ItemId, audio: bytes) -> Samples:
+        """Accept a piece of an item's audio; ``play`` hands it on. Returns how many samples it holds."""
+        if item_id != self._item_id:
+            self._item_id = item_id
+            self._carry = Pcm16Carry()
+            self._resampler = Resampler(*self._rates, Align.CONTENT)
+        self._samples = self._carry.take(audio)
+        return len(self._samples)
+
+    def play(self, item_id: ItemId, generation: int, samples: Samples) -> None:
+        """Hand the next ``samples`` of the accepted piece to the line."""
+        piece, self._samples = self._samples[:samples], self._samples[samples:]
+        self._hand_on(item_id, generation, self._resampler.process(piece))
+
+    def finish(self, item_id: ItemId, generation: int) -> None:
+        """Hand on what the conversion of this item still holds back."""
+        if item_id == self._item_id:
+            self._hand_on(item_id, generation, self._resampler.flush())
+
+    def _hand_on(self, item_id: ItemId, generation: int, samples: PCM) -> None:
+        if len(samples):
+            self._line.play(item_id, generation, self._encode(samples))

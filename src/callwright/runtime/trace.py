@@ -1,0 +1,52 @@
+"""The trace of a call: every event and command in order, with its time, as JSON Lines.
+
+A row is ``[t_ms, kind, content]``: ``on`` with an event, ``do`` with a command, ``audio`` with lengths. The caller's
+frames are told as one ``audio`` row a second, everything else as it comes. The first row names the version, and what
+the call was. No row holds a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from callwright.core.commands import Command
+from callwright.core.events import Event
+from callwright.ids import Ms
+
+TRACE_VERSION = 1
+
+
+class Trace:
+    """Collects the rows of one call."""
+
+    def __init__(self, head: Mapping[str, object]) -> None:
+        self._encoder = msgspec.json.Encoder()
+        self._buffer = bytearray()
+        self._row([0, "trace", {"version": TRACE_VERSION, **head}])
+
+    def happened(self, at_ms: Ms, event: Event) -> None:
+        """Note an event that was handled."""
+        self._row([at_ms, "on", type(event).__name__, event])
+
+    def done(self, at_ms: Ms, command: Command) -> None:
+        """Note a command that was carried out."""
+        self._row([at_ms, "do", type(command).__name__, command])
+
+    def audio(self, at_ms: Ms, *, sent_ms: Ms, held_ms: Ms) -> None:
+        """Note how much of the caller's audio was sent in the last second, and how much is held."""
+        self._row([at_ms, "audio", {"sent_ms": sent_ms, "held_ms": held_ms}])
+
+    def lines(self) -> bytes:
+        """All rows so far, one JSON array a line."""
+        return bytes(self._buffer)
+
+    def save(self, path: Path) -> None:
+        """Write the rows to a file."""
+        path.write_bytes(self._buffer)
+
+    def _row(self, row: list[object]) -> None:
+        self._buffer += self._encoder.encode(row)
+        self._buffer += b"\n"
