@@ -148,6 +148,15 @@ def test_another_thread_keeps_its_sockets_while_a_virtual_loop_runs():
     assert done == ["connected"]
 
 
+def test_burying_one_loop_inside_another_leaves_the_wall_standing():
+    async def main() -> None:
+        VirtualLoop().close()
+        await blocking_socket()
+
+    with pytest.raises(OutsideWorldError, match=r"socket\.connect"):
+        run_virtual(main())
+
+
 def test_there_is_nothing_to_stop_watching():
     loop = VirtualLoop()
     assert not any((loop.remove_reader(0), loop.remove_writer(0), loop.remove_signal_handler(2)))

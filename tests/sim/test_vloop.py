@@ -429,15 +429,19 @@ def test_after_a_crash_nothing_scheduled_runs():
     assert ran == ["to the next await", "first ended", "second ended"]
 
 
-def test_a_crash_passes_through_the_public_door():
+def test_a_crash_passes_through_the_public_door_and_takes_the_rest_of_its_instant_along():
+    ran: list[str] = []
+
     async def main() -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         loop.call_later(1, loop.abandon)
+        loop.call_later(1, ran.append, "at the same instant")
         await asyncio.sleep(3600)
 
     with pytest.raises(SimulationError, match="abandoned at 1000 ms"):
         run_virtual(main())
+    assert ran == []
 
 
 # --- Ctrl-C -------------------------------------------------------------------------------------------------------
