@@ -1,0 +1,295 @@
+"""Scenarios: one YAML file says who is called over which line, what the caller does, and what must hold.
+
+Reading is strict: a key, name or trigger that means nothing is an error with file, line and column. The same rules are
+published as a JSON schema, ``scenario.schema.json``, for editors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callwright.audio.formats import AudioFormat, parse_format
+from callwright.errors import AudioFormatError, ScenarioError, UsageError
+from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
+from callwright.sim.line import LineKind, LineSettings
+from callwright.sim.rules import BEHAVIORS
+from callwright.sim.speech import Speech
+from callwright.sim.yamlfile import Field, did_you_mean, one_of, read_yaml
+
+if TYPE_CHECKING:
+    from callwright.ids import Ms
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "": ("scenario", "about", "agent", "line", "model", "server", "caller", "limit_ms", "expect", "before"),
+    "line": (
+        "kind",
+        "format",
+        "hidden_lag_ms",
+        "fixed_lag_ms",
+        "clear_returns_marks",
+        "lose_marks",
+        "close_at_ms",
+    ),
+    "model": ("rules", *BEHAVIORS),
+    "caller": ("when", "says", "does"),
+    "expect": ("max", "min", "heard", "not_heard"),
+    "before": ("client", "must_fail"),
+}
+"""What each part of a scenario may hold; "" is the file itself."""
+REQUIRED: Mapping[str, tuple[str, ...]] = {
+    "": ("scenario", "about", "agent", "line", "model", "caller", "expect"),
+    "line": ("kind",),
+    "model": ("rules",),
+    "caller": ("when",),
+    "before": ("client", "must_fail"),
+}
+"""What each part must hold."""
+
+LIMIT_MS: Ms = 120_000
+"""Length at which a call is ended when its scenario names no other."""
+
+_LONGEST_MS: Ms = 6 * 3_600_000
+_AGENT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_TRIGGER = re.compile(r"(?:(?P<tool>\w+)\.holding|(?P<anchor>[\w.]+)) \+ (?P<offset>\d{1,8}) ms")
+_ANCHORS = {anchor.value: anchor for anchor in Anchor if anchor is not Anchor.HOLDING}
+
+ToolsOf = Callable[[str], Collection[str]]
+"""Names of the tools of the agent with this entry (``module:object``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """What a run must hold to."""
+
+    max: Mapping[str, float]
+    """Metrics, by name, and the most that each may be."""
+    min: Mapping[str, float]
+    """Metrics, by name, and the least that each may be."""
+    heard: tuple[str, ...]
+    """Agent lines that the caller hears whole."""
+    not_heard: tuple[str, ...]
+    """Agent lines of which he hears no word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What the scenario shows with a baseline."""
+
+    client: str
+    must_fail: tuple[str, ...]
+    """What that client fails of the expectations: metrics, ``heard`` or ``not_heard``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A scenario, read."""
+
+    name: str
+    about: str
+    path: Path
+    agent: str
+    """``module:object``."""
+    line: LineSettings
+    rules: Path
+    """The model's rules file; the recorded lines are in ``speech`` beside it."""
+    rates: Mapping[str, float]
+    """Rates of the model's behaviors that go before those of its rules file."""
+    server: Mapping[str, object]
+    """Settings of the local server, by name; a range is a list."""
+    caller: tuple[Step, ...]
+    limit_ms: Ms
+    expect: Expectations
+    before: Before | None
+
+    @property
+    def speech(self) -> Path:
+        """The directory of the recorded lines."""
+        return _speech_beside(self.rules)
+
+
+def find_scenarios(roots: Iterable[Path]) -> dict[str, Path]:
+    """The scenarios below these directories (``scenarios/*.yaml`` at any depth), by name, in order of root and path.
+
+    Raises ScenarioError when a name occurs twice.
+    """
+    found: dict[str, Path] = {}
+    for root in roots:
+        for path in sorted(root.rglob("scenarios/*.yaml")):
+            if path.stem in found:
+                raise ScenarioError(f"{path}: a scenario {path.stem!r} is already in {found[path.stem]}; rename one")
+            found[path.stem] = path
+    return found
+
+
+def locate_scenario(name_or_path: str, roots: Iterable[Path]) -> Path:
+    """The file of a scenario given by name or by path. Raises ScenarioError where there is none."""
+    path = Path(name_or_path)
+    if path.suffix == ".yaml":
+        return path
+    found = find_scenarios(roots)
+    if name_or_path not in found:
+        near = did_you_mean(name_or_path, found)
+        raise ScenarioError(f"expected a scenario ({', '.join(found)}) or the path of one; got {name_or_path!r}{near}")
+    return found[name_or_path]
+
+
+def load_scenario(path: Path, tools_of: ToolsOf | None = None, metrics: Collection[str] | None = None) -> Scenario:
+    """Read a scenario; with ``tools_of`` and ``metrics``, the names of tools and metrics in it are checked too.
+
+    Raises ScenarioError with file, line and column.
+    """
+    file = read_yaml(path)
+    parts = _part(file, "")
+    if parts["scenario"].text() != path.stem:
+        raise parts["scenario"].expected(f'the name of the file, "{path.stem}"')
+    agent = parts["agent"].text()
+    if not _AGENT.fullmatch(agent):
+        raise parts["agent"].expected("module:object")
+    model = _part(parts["model"], "model")
+    rules = _rules(model["rules"], path.parent)
+    speech = _speech(model["rules"], rules)
+    expect = _expectations(parts["expect"], speech, metrics)
+    return Scenario(
+        name=path.stem,
+        about=parts["about"].text(),
+        path=path,
+        agent=agent,
+        line=_line(parts["line"]),
+        rules=rules,
+        rates={name: model[name].share() for name in BEHAVIORS if name in model},
+        server={key: field.data() for key, field in _optional(parts, "server").items()},
+        caller=_steps(parts["caller"], speech, agent, tools_of),
+        limit_ms=parts["limit_ms"].whole(1000, _LONGEST_MS) if "limit_ms" in parts else LIMIT_MS,
+        expect=expect,
+        before=_before(parts["before"], expect) if "before" in parts else None,
+    )
+
+
+def _part(field: Field, name: str) -> dict[str, Field]:
+    return field.mapping(KEYS[name], REQUIRED.get(name, ()))
+
+
+def _optional(parts: Mapping[str, Field], key: str) -> dict[str, Field]:
+    return parts[key].mapping() if key in parts else {}
+
+
+def _rules(field: Field, directory: Path) -> Path:
+    """The rules file: beside the scenario, or one directory up."""
+    places = (directory / field.text(), directory.parent / field.text())
+    for place in places:
+        if place.is_file():
+            return place
+    raise field.expected(f"a rules file in {directory} or {directory.parent}")
+
+
+def _speech_beside(rules: Path) -> Path:
+    return rules.parent / "speech"
+
+
+def _speech(field: Field, rules: Path) -> Speech:
+    try:
+        return Speech.load(_speech_beside(rules))
+    except UsageError as problem:
+        raise field.error(str(problem)) from problem
+
+
+def _line(field: Field) -> LineSettings:
+    settings = {key: _LINE_READERS[key](part) for key, part in _part(field, "line").items()}
+    try:
+        return LineSettings(**settings)
+    except UsageError as problem:
+        raise field.error(str(problem)) from problem
+
+
+def _format(field: Field) -> AudioFormat:
+    try:
+        return parse_format(field.text())
+    except AudioFormatError as problem:
+        raise field.error(str(problem)) from problem
+
+
+_LINE_READERS: Mapping[str, Callable[[Field], Any]] = {
+    "kind": lambda field: LineKind(field.choice([kind.value for kind in LineKind])),
+    "format": _format,
+    "hidden_lag_ms": lambda field: field.whole(0, 60_000),
+    "fixed_lag_ms": lambda field: field.whole(0, 60_000),
+    "clear_returns_marks": lambda field: field.flag(),
+    "lose_marks": lambda field: tuple(number.whole(1, 1_000_000) for number in field.sequence()),
+    "close_at_ms": lambda field: field.whole(0, _LONGEST_MS),
+}
+
+
+def _steps(field: Field, speech: Speech, agent: str, tools_of: ToolsOf | None) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    for entry in field.sequence():
+        if steps and steps[-1].line_id is None:
+            raise entry.error("expected nothing after hang_up")
+        parts = _part(entry, "caller")
+        if len(parts) != 2:
+            raise entry.error("expected exactly one of says, does beside when")
+        trigger = _trigger(parts["when"], agent, tools_of)
+        if trigger.anchor is Anchor.PREVIOUS_END and not steps:
+            raise _trigger_error(parts["when"], str(trigger), "expected a line of the caller before it")
+        if "does" in parts:
+            parts["does"].choice(("hang_up",))
+        steps.append(Step(trigger, _line_of(parts["says"], speech, "caller") if "says" in parts else None))
+    return tuple(steps)
+
+
+def _line_of(field: Field, speech: Speech, side: str) -> str:
+    line_id = field.choice(speech)
+    if (speech[line_id].kind == "agent") != (side == "agent"):
+        raise field.expected(f"a line of the {side}")
+    return line_id
+
+
+def _trigger(field: Field, agent: str, tools_of: ToolsOf | None) -> Trigger:
+    text = " ".join(field.text().split())
+    parsed = _TRIGGER.fullmatch(text)
+    names = (*_ANCHORS, "<tool>.holding")
+    if parsed is None:
+        raise _trigger_error(field, text, f"expected {one_of(names)}, and then + N ms")
+    tool, anchor, offset_ms = parsed["tool"], parsed["anchor"], int(parsed["offset"])
+    if tool is not None:
+        tools = tools_of(agent) if tools_of else (tool,)
+        if tool not in tools:
+            name = agent.partition(":")[0].rpartition(".")[2]
+            problem = f"agent {name} has no such tool ({', '.join(tools)}){did_you_mean(tool, tools)}"
+            raise _trigger_error(field, f"{tool}.holding", problem)
+        return Trigger(Anchor.HOLDING, offset_ms, tool)
+    if anchor not in _ANCHORS:
+        raise _trigger_error(field, anchor, f"expected {one_of(names)}{did_you_mean(anchor, _ANCHORS)}")
+    if _ANCHORS[anchor] is Anchor.REPLY_END and offset_ms < REPLY_ENDS_AFTER_MS:
+        problem = f"expected at least {REPLY_ENDS_AFTER_MS} ms: only after so much silence is a reply over"
+        raise _trigger_error(field, text, problem)
+    return Trigger(_ANCHORS[anchor], offset_ms)
+
+
+def _trigger_error(field: Field, trigger: str, problem: str) -> ScenarioError:
+    return ScenarioError(f'{field.place}: trigger "{trigger}": {problem}')
+
+
+def _expectations(field: Field, speech: Speech, metrics: Collection[str] | None) -> Expectations:
+    parts = _part(field, "expect")
+
+    def limits(key: str) -> dict[str, float]:
+        limit = parts[key].mapping(metrics) if key in parts else {}
+        return {name: value.number() for name, value in limit.items()}
+
+    def lines(key: str) -> tuple[str, ...]:
+        return tuple(_line_of(line, speech, "agent") for line in parts[key].sequence()) if key in parts else ()
+
+    return Expectations(limits("max"), limits("min"), lines("heard"), lines("not_heard"))
+
+
+def _before(field: Field, expect: Expectations) -> Before:
+    parts = _part(field, "before")
+    named = [
+        *dict.fromkeys((*expect.max, *expect.min)),
+        *(key for key in ("heard", "not_heard") if getattr(expect, key)),
+    ]
+    return Before(parts["client"].text(), tuple(entry.choice(named) for entry in parts["must_fail"].sequence()))

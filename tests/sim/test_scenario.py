@@ -1,0 +1,237 @@
+"""Scenario files are read strictly, and every mistake is told with its place."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+import callwright
+from callwright.audio.formats import PCM16_16K
+from callwright.errors import ScenarioError
+from callwright.sim.caller import Anchor, Step, Trigger
+from callwright.sim.line import LineKind
+from callwright.sim.scenario import KEYS, REQUIRED, find_scenarios, load_scenario, locate_scenario
+
+PACKAGE = Path(callwright.__file__).parent
+APPS = PACKAGE / "apps"
+CHECK_IN = APPS / "hotel" / "scenarios" / "check-in.yaml"
+PUBLISHED = PACKAGE.parent.parent / "docs" / "reference" / "scenario.schema.json"
+SCHEMA: dict[str, Any] = json.loads(PUBLISHED.read_text("utf-8"))
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+
+def tools_of(agent: str) -> list[str]:
+    return ["look_up_booking", "end_call"]
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """A copy of the hotel's files in which a scenario can be spoiled; the recorded lines stay where they are."""
+    (tmp_path / "hotel.model.yaml").symlink_to(APPS / "hotel" / "hotel.model.yaml")
+    (tmp_path / "speech").symlink_to(APPS / "hotel" / "speech")
+    (tmp_path / "scenarios").mkdir()
+    return tmp_path
+
+
+def write(app: Path, text: str, name: str = "check-in") -> Path:
+    path = app / "scenarios" / f"{name}.yaml"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def changed(app: Path, before: str, after: str) -> Path:
+    text = CHECK_IN.read_text("utf-8")
+    assert before in text
+    return write(app, text.replace(before, after, 1))
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def test_the_check_in_scenario_is_read_whole() -> None:
+    scenario = load_scenario(CHECK_IN, tools_of)
+    assert (scenario.name, scenario.agent) == ("check-in", "callwright.apps.hotel:desk")
+    assert (scenario.line.kind, scenario.line.hidden_lag_ms, scenario.limit_ms) == (LineKind.PHONE, 0, 120_000)
+    assert scenario.caller == (
+        Step(Trigger(Anchor.PICKUP, 400), "ask-check-in"),
+        Step(Trigger(Anchor.REPLY_START, 4000), "ask-parking"),
+        Step(Trigger(Anchor.REPLY_END, 800), "go-on"),
+        Step(Trigger(Anchor.REPLY_END, 1000), None),
+    )
+    assert scenario.rules == APPS / "hotel" / "hotel.model.yaml"
+    assert scenario.speech == APPS / "hotel" / "speech"
+    assert (scenario.expect.max["heard_error_ms"], scenario.expect.heard) == (20, ("parking",))
+    assert scenario.before is not None
+    assert (scenario.before.client, scenario.before.must_fail) == ("naive", ("unheard_words_in_transcript",))
+
+
+def test_settings_of_line_model_and_server_are_read(app: Path) -> None:
+    line = "{kind: speaker, format: audio/pcm;rate=16000, fixed_lag_ms: 300, lose_marks: [2], close_at_ms: 9000}"
+    text = CHECK_IN.read_text("utf-8").replace("{kind: phone}", line)
+    text = text.replace("hotel.model.yaml}", "hotel.model.yaml, recaps: 1/2}")
+    scenario = load_scenario(write(app, text + "limit_ms: 5000\nserver: {lead_ms: 100, answer_ms: [430, 640]}\n"))
+    assert scenario.line.kind is LineKind.SPEAKER
+    assert (scenario.line.stream_format, scenario.line.fixed_lag_ms) == (PCM16_16K, 300)
+    assert (scenario.line.lose_marks, scenario.line.close_at_ms, scenario.limit_ms) == ((2,), 9000, 5000)
+    assert scenario.rates == {"recaps": 0.5}
+    assert scenario.server == {"lead_ms": 100, "answer_ms": [430, 640]}
+
+
+def test_a_holding_line_is_a_trigger_of_a_tool_that_the_agent_has(app: Path) -> None:
+    path = changed(app, "reply.start + 4000 ms", "look_up_booking.holding + 500 ms")
+    trigger = load_scenario(path, tools_of).caller[1].when
+    assert trigger == Trigger(Anchor.HOLDING, 500, "look_up_booking")
+    assert (str(trigger), trigger.is_interruption) == ("look_up_booking.holding + 500 ms", True)
+
+
+@pytest.mark.parametrize("text", ["pickup + 400 ms", "reply.end + 700 ms", "previous.end + 0 ms", "reply.start + 1 ms"])
+def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
+    path = changed(app, "reply.start + 4000 ms", text)
+    assert str(load_scenario(path).caller[1].when) == text
+
+
+# --- mistakes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "place", "message"),
+    [
+        ("reply.start + 4000", "look_up_boking.holding + 4000", "8:12",
+         'trigger "look_up_boking.holding": agent hotel has no such tool (look_up_booking, end_call)'
+         '; did you mean "look_up_booking"?'),
+        ("reply.start", "reply.begin", "8:12", 'trigger "reply.begin": expected one of pickup, reply.start'),
+        ("reply.start + 4000 ms", "reply.start", "8:12", "and then + N ms"),
+        ("reply.start + 4000 ms", "reply.start + 4 s", "8:12", "and then + N ms"),
+        ("reply.start + 4000 ms", "reply.start - 4 ms", "8:12", "and then + N ms"),
+        ("reply.end + 800 ms", "reply.end + 300 ms", "9:12", "expected at least 700 ms"),
+        ("pickup + 400 ms", "previous.end + 400 ms", "7:12", "expected a line of the caller before it"),
+        ("says: go-on", "says: go-in", "9:38", 'caller 3.says: expected one of ask-check-in'),
+        ("says: go-on", "says: parking", "9:38", "caller 3.says: expected a line of the caller"),
+        ("does: hang_up", "does: hangup", "10:39", 'got "hangup"; did you mean "hang_up"?'),
+        ("does: hang_up", "dose: hang_up", "10:33", 'when, says, does; got "dose"; did you mean "does"?'),
+        ("says: go-on", "says: go-on, does: hang_up", "9:5", "expected exactly one of says, does beside when"),
+        ("kind: phone", "kind: phnoe", "4:14", 'one of phone, speaker; got "phnoe"; did you mean "phone"?'),
+        ("kind: phone", "kind: phone, hiden_lag_ms: 5", "4:21", 'did you mean "hidden_lag_ms"?'),
+        ("kind: phone", "kind: phone, hidden_lag_ms: -5", "4:36", "expected a whole number from 0 to 60000"),
+        ("kind: phone", "kind: phone, fixed_lag_ms: 30", "4:7", "a multiple of 20 ms, not 30 ms"),
+        ("kind: phone", "kind: phone, format: g711", "4:29", "unknown audio format 'g711'"),
+        ("{kind: phone}", "phone", "4:7", 'line: expected a mapping; got "phone"'),
+        ("hotel.model.yaml", "hostel.model.yaml", "5:16", "model.rules: expected a rules file in"),
+        ("callwright.apps.hotel:desk", "callwright.apps.hotel", "3:8", "agent: expected module:object"),
+        ("scenario: check-in", "scenario: checkin", "1:11", 'expected the name of the file, "check-in"'),
+        ("about:", "abuot:", "2:1", 'got "abuot"; did you mean "about"?'),
+        ("about:", "scenario:", "2:1", 'expected every key once; got a second "scenario"'),
+        ("heard_error_ms", "heard_eror_ms", "13:5", 'did you mean "heard_error_ms"?'),
+        ("heard_error_ms: 20", "heard_error_ms: few", "13:21", "expect.max.heard_error_ms: expected a number"),
+        ("heard: [parking]", "heard: [ask-parking]", "18:11", "expect.heard 1: expected a line of the agent"),
+        ("must_fail: [unheard", "must_fail: [heard_words, unheard", "19:37", "before.must_fail 1: expected one of"),
+        ("line: {kind: phone}", "line: {kind: phone", "5:6", "expected YAML"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_told_with_file_line_and_column(
+    app: Path, before: str, after: str, place: str, message: str
+) -> None:
+    metrics = [*load_scenario(CHECK_IN).expect.max]
+    path = changed(app, before, after)
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(path, tools_of, metrics)
+    assert str(error.value).startswith(f"{path}:{place}: "), error.value
+    assert message in str(error.value)
+
+
+def test_what_is_missing_is_named(app: Path) -> None:
+    path = changed(app, "agent: callwright.apps.hotel:desk\n", "")
+    with pytest.raises(ScenarioError, match="expected a key 'agent'; got scenario, about, line"):
+        load_scenario(path)
+
+
+def test_nothing_comes_after_hanging_up(app: Path) -> None:
+    path = changed(app, "says: go-on", "does: hang_up")
+    with pytest.raises(ScenarioError, match=r":10:5: caller 4: expected nothing after hang_up"):
+        load_scenario(path)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe\x00", b"# nothing\n", b"- a\n", b"a: b: c\n", b"a: !!python/none\n"]
+)
+def test_a_file_that_is_no_scenario_is_an_error_with_its_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ScenarioError, match=r"x\.yaml:"):
+        load_scenario(path)
+
+
+def test_a_file_that_is_not_there_is_an_error_with_its_name(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"gone\.yaml: expected a file that can be read"):
+        load_scenario(tmp_path / "gone.yaml")
+
+
+# --- finding ------------------------------------------------------------------------------------------------------
+
+
+def test_scenarios_are_found_by_name_and_by_path() -> None:
+    assert find_scenarios([APPS])["check-in"] == CHECK_IN
+    assert locate_scenario("check-in", [APPS]) == CHECK_IN
+    assert locate_scenario(str(CHECK_IN), []) == CHECK_IN
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ScenarioError, match="got 'chek-in'; did you mean \"check-in\""):
+        locate_scenario("chek-in", [APPS])
+
+
+def test_one_name_in_two_places_is_an_error(app: Path) -> None:
+    write(app, "")
+    with pytest.raises(ScenarioError, match=r"already in .* rename one"):
+        find_scenarios([APPS, app])
+
+
+# --- the schema ---------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_in_the_package_is_the_published_one() -> None:
+    assert (PACKAGE / "sim" / "scenario.schema.json").read_text("utf-8") == PUBLISHED.read_text("utf-8")
+
+
+def test_the_schema_has_the_keys_that_the_loader_takes() -> None:
+    VALIDATOR.check_schema(SCHEMA)
+    for part, keys in KEYS.items():
+        schema = SCHEMA["$defs"][part] if part else SCHEMA
+        assert tuple(schema["properties"]) == keys
+        assert tuple(schema.get("required", ())) == REQUIRED.get(part, ())
+        assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("path", find_scenarios([APPS]).values(), ids=lambda path: path.stem)
+def test_the_schema_takes_every_shipped_scenario(path: Path) -> None:
+    load_scenario(path)
+    VALIDATOR.validate(yaml.safe_load(path.read_text("utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("caller", [{"when": "reply.end", "says": "go-on"}]),
+        ("caller", [{"when": "replies.end + 700 ms", "says": "go-on"}]),
+        ("caller", [{"when": "pickup + 7 ms"}]),
+        ("caller", [{"when": "pickup + 7 ms", "says": "go-on", "does": "hang_up"}]),
+        ("line", {"kind": "phone", "fixed_lag_ms": 30}),
+        ("line", {"hidden_lag_ms": 30}),
+        ("line", {"kind": "radio"}),
+        ("model", {"rules": "hotel.model.yaml", "recaps": 2}),
+        ("expect", {"max": {"heard_error_ms": "few"}}),
+        ("limit_ms", 10),
+        ("agent", "hotel"),
+        ("voice", "loud"),
+    ],
+)
+def test_schema_and_loader_refuse_the_same(app: Path, part: str, value: object) -> None:
+    content = yaml.safe_load(CHECK_IN.read_text("utf-8"))
+    VALIDATOR.validate(content)
+    content[part] = value
+    assert not VALIDATOR.is_valid(content)
+    with pytest.raises(ScenarioError):
+        load_scenario(write(app, yaml.safe_dump(content, sort_keys=False)))
