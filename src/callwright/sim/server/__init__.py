@@ -1,0 +1,25 @@
+"""The local realtime server: the protocol's server side from one session machine, in memory.
+
+``ServerSession`` is sans-I/O: time and chance are handed in, messages go in and come out as bytes. Who owns what:
+
+========== =====================================================================
+settings   every delay and habit, with its source
+voice      the caller's bytes as 32 ms frames at 16 kHz, each voice or not
+listening  where the caller's turns begin and end (the turn rule)
+caller     telling the client about those turns; what was said in them
+speaking   recorded clips as one reply's audio, and when each piece leaves
+replies    the one open response
+history    the conversation, and what a cut leaves of it
+config     what ``session.update`` may say
+telling    the server events, in the protocol's order
+agenda     what is still to be done, by time
+session    the whole, behind ``receive`` and ``outgoing``
+memory     a connection to it on the running event loop
+========== =====================================================================
+"""
+
+from callwright.sim.server.memory import MemoryConnector, Peer, Stall
+from callwright.sim.server.session import ServerSession
+from callwright.sim.server.settings import ServerSettings, SettingInfo, list_settings
+
+__all__ = ["MemoryConnector", "Peer", "ServerSession", "ServerSettings", "SettingInfo", "Stall", "list_settings"]

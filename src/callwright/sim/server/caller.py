@@ -1,0 +1,168 @@
+"""The caller's turns as the client is told of them, and what was said in each.
+
+What the listener decides is told a little later and in its order. The words of a turn are what the ear made of its
+audio, the agent's own words included where they came back as echo; they are told last, as on the live service.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from callwright.ids import ItemId, Ms
+from callwright.sim.models import CallerSaid
+from callwright.sim.record import Confirmation
+from callwright.sim.server.history import Refusal
+from callwright.sim.server.listening import Listener, SpeechConfirmed, TurnEnded
+from callwright.sim.speech import RATE_HZ, Pcm
+from callwright.wire.objects import TranscriptionUsage
+from callwright.wire.server import (
+    ConversationItemInputAudioTranscriptionCompleted,
+    InputAudioBufferCleared,
+    InputAudioBufferSpeechStarted,
+    InputAudioBufferSpeechStopped,
+)
+
+if TYPE_CHECKING:
+    import random
+
+    from callwright.audio.formats import AudioFormat
+    from callwright.sim.ear import Ear
+    from callwright.sim.server.agenda import Action, Agenda
+    from callwright.sim.server.history import History
+    from callwright.sim.server.replies import Replies
+    from callwright.sim.server.settings import ServerSettings
+    from callwright.sim.server.telling import Names, Teller
+
+MUSIC = "[music]"
+
+
+class CallerTurns:
+    """Tells the client when the caller began and stopped, and lets the reply follow."""
+
+    def __init__(
+        self,
+        ear: Ear,
+        audio_format: AudioFormat,
+        replies: Replies,
+        history: History,
+        teller: Teller,
+        agenda: Agenda,
+        names: Names,
+        settings: ServerSettings,
+        rng: random.Random,
+    ) -> None:
+        self.answers_turns = True
+        """A turn gets a reply without being asked for it."""
+        self.confirmations: list[Confirmation] = []
+        self._listener = Listener(ear, audio_format, settings, rng)
+        self._ear = ear
+        self._replies = replies
+        self._history = history
+        self._teller = teller
+        self._agenda = agenda
+        self._names = names
+        self._settings = settings
+        self._rng = rng
+        self._item_id: ItemId | None = None
+        self._told_ms: Ms = 0
+
+    @property
+    def caller_speaks(self) -> bool:
+        """Whether the client was told of a beginning and not yet of the end."""
+        return self._item_id is not None
+
+    def set_format(self, audio_format: AudioFormat) -> None:
+        """Read what follows in this format."""
+        self._listener.set_format(audio_format)
+
+    def is_silence(self, audio: bytes) -> bool:
+        """Whether this audio is digital silence."""
+        return self._listener.track.is_silent(audio)
+
+    def skip(self, nbytes: int) -> bool:
+        """Pass over so many bytes of digital silence, if they would change nothing but the clock."""
+        if not self._listener.can_skip():
+            return False
+        self._listener.skip(nbytes)
+        return True
+
+    def hear(self, audio: bytes, now_ms: Ms) -> None:
+        """Hear the caller's audio in the session's format."""
+        for event in self._listener.hear(audio, over_reply=self._replies.is_audible(now_ms)):
+            match event:
+                case SpeechConfirmed():
+                    self._tell_at(now_ms + event.told_in_ms, partial(self._start, event))
+                case TurnEnded():
+                    mark_ms = now_ms - event.since_mark_ms
+                    told_ms = mark_ms + self._rng.randint(*self._settings.stop_told_ms)
+                    self._tell_at(told_ms, partial(self._stop, event, mark_ms))
+
+    def commit(self, now_ms: Ms) -> Refusal | None:
+        """A client ends the turn by hand: it gets no reply by itself."""
+        ended = self._listener.commit()
+        if ended is None:
+            message = (
+                "Error committing input audio buffer: buffer too small. "
+                "Expected at least 100ms of audio, but buffer only has 0.00ms of audio."
+            )
+            return Refusal("input_audio_buffer_commit_empty", message)
+        self._enter(ended, now_ms, now_ms, wants_reply=False)
+        return None
+
+    def clear(self, now_ms: Ms) -> None:
+        """A client throws away what was heard since the last turn."""
+        self._listener.clear()
+        self._item_id = None
+        self._teller.tell(InputAudioBufferCleared())
+        self._replies.turn_ended(now_ms, now_ms, wants_reply=False)
+
+    def _tell_at(self, due_ms: Ms, action: Action) -> None:
+        """Beginnings and ends are told in the order in which they were decided."""
+        self._told_ms = max(self._told_ms, due_ms)
+        self._agenda.at(self._told_ms, action)
+
+    def _start(self, confirmed: SpeechConfirmed, now_ms: Ms) -> None:
+        self._item_id = ItemId(self._names.next("item"))
+        if self._replies.is_audible(now_ms):
+            self.confirmations.append(Confirmation(confirmed.onset_ms, now_ms))
+        can_be_cut = self._replies.can_be_cut
+        is_cut_first = can_be_cut and self._rng.random() < self._settings.cancelled_first_rate
+        if is_cut_first:
+            self._replies.cancel(now_ms, "turn_detected")
+        self._teller.tell(InputAudioBufferSpeechStarted(item_id=self._item_id, audio_start_ms=confirmed.audio_start_ms))
+        if can_be_cut and not is_cut_first:
+            self._replies.cancel(now_ms, "turn_detected")
+
+    def _stop(self, ended: TurnEnded, mark_ms: Ms, now_ms: Ms) -> None:
+        if self._item_id is None:
+            return  # the client threw its audio away
+        self._teller.tell(InputAudioBufferSpeechStopped(item_id=self._item_id, audio_end_ms=ended.audio_end_ms))
+        self._enter(ended, now_ms, mark_ms, wants_reply=self.answers_turns)
+
+    def _enter(self, ended: TurnEnded, now_ms: Ms, mark_ms: Ms, *, wants_reply: bool) -> None:
+        """The turn becomes an item and gets its reply; its words are told when that is under way, or after it."""
+        item_id = self._item_id or ItemId(self._names.next("item"))
+        self._item_id = None
+        text = self._words(ended.audio)
+        self._teller.committed(item_id, self._history.append(CallerSaid(item_id, text)))
+        answered_ms = self._replies.turn_ended(now_ms, mark_ms, wants_reply=wants_reply)
+        tell = partial(self._tell_words, item_id, text, len(ended.audio) / RATE_HZ)
+        rule = self._settings
+        if self._rng.random() < rule.transcript_last_rate:
+            self._replies.when_done(self._rng.randint(*rule.transcript_last_ms), tell)
+        else:
+            self._agenda.at(answered_ms + self._rng.randint(*rule.transcript_after_ms), tell)
+
+    def _words(self, audio: Pcm) -> str:
+        """What was said, as one sentence; empty where nothing known was."""
+        text = " ".join(word.text for word in self._ear.listen(audio, RATE_HZ)).rstrip(".,;:!")
+        if not text:
+            return MUSIC if self._ear.kind_of(audio, RATE_HZ) == "music" else ""
+        return text[0].upper() + text[1:] + ("" if text.endswith("?") else ".")
+
+    def _tell_words(self, item_id: ItemId, text: str, seconds: float, _now_ms: Ms) -> None:
+        usage = TranscriptionUsage(type="duration", seconds=round(seconds, 3))
+        self._teller.tell(
+            ConversationItemInputAudioTranscriptionCompleted(item_id=item_id, transcript=text, usage=usage)
+        )

@@ -1,0 +1,223 @@
+"""Where the caller's turns begin and end. Owns the turn rule; knows neither script nor words nor the client.
+
+```
+            voice                      judged            told
+caller  ────┬──────────────────────────┬─────────────────┬─────────────────────┐last word
+            onset                      kind decides      speech_started        │── turn end ──┬ mark
+state   QUIET│ PROPOSED                │ TURN                                                 │ QUIET
+```
+
+While nothing is audible, a little voice makes a turn. Over a reply it takes longer, and then the kind of the sound
+decides: a murmur is ignored, a bed (a television) waits until the reply is over and is then a turn. The agent's own
+voice coming back counts as the caller's, as it does on the live service. All times are on the audio clock.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from callwright.ids import Ms
+from callwright.sim.server.voice import FRAME_MS, Frame, VoiceTrack
+from callwright.sim.speech import PER_MS, RATE_HZ, Pcm
+
+if TYPE_CHECKING:
+    import random
+
+    from callwright.audio.formats import AudioFormat
+    from callwright.sim.ear import Ear
+    from callwright.sim.server.settings import ServerSettings
+
+SMALLEST_COMMIT_MS: Ms = 100
+"""A client cannot end a turn by hand before so much audio has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechConfirmed:
+    """The caller has begun a turn; the client is to be told ``told_in_ms`` from now."""
+
+    onset_ms: Ms
+    audio_start_ms: Ms
+    told_in_ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The turn is over since ``since_mark_ms``; ``audio`` is all of it (int16, mono, 16 kHz)."""
+
+    audio_start_ms: Ms
+    audio_end_ms: Ms
+    since_mark_ms: Ms
+    audio: Pcm
+
+
+TurnEvent: TypeAlias = SpeechConfirmed | TurnEnded
+
+
+class _Phase(Enum):
+    QUIET = auto()
+    """No voice."""
+    PROPOSED = auto()
+    """Voice that may become a turn."""
+    WAITING = auto()
+    """Judged to be a turn that begins only when the reply is over."""
+    IGNORED = auto()
+    """Judged to be no turn; judged again if it goes on over a reply."""
+    TURN = auto()
+    """The caller's turn."""
+
+
+class _Verdict(Enum):
+    TURN = auto()
+    WAIT = auto()
+    IGNORE = auto()
+    RARELY = auto()
+    """A turn at ``music_turn_rate``, else ignored."""
+
+
+_RULE: dict[str | None, tuple[_Verdict, _Verdict]] = {
+    # kind:    over a reply,     while nothing is audible
+    "caller": (_Verdict.TURN, _Verdict.TURN),
+    "agent": (_Verdict.TURN, _Verdict.TURN),
+    "murmur": (_Verdict.IGNORE, _Verdict.TURN),
+    "bed": (_Verdict.WAIT, _Verdict.TURN),
+    "music": (_Verdict.IGNORE, _Verdict.RARELY),
+    None: (_Verdict.TURN, _Verdict.TURN),
+}
+
+
+class Listener:
+    """Hears the caller's audio and says when a turn began and ended."""
+
+    def __init__(self, ear: Ear, audio_format: AudioFormat, settings: ServerSettings, rng: random.Random) -> None:
+        self.track = VoiceTrack(settings.voice_threshold, audio_format)
+        self._ear = ear
+        self._settings = settings
+        self._rng = rng
+        self._phase = _Phase.QUIET
+        self._kept: list[Frame] = []
+        self._onset_ms: Ms = 0
+        self._judged_ms: Ms = 0  # where the stretch that is judged begins
+        self._voice_ms: Ms = 0  # voice in that stretch
+        self._last_voice_ms: Ms = 0
+
+    def set_format(self, audio_format: AudioFormat) -> None:
+        """Read what follows in this format."""
+        self.track.set_format(audio_format)
+
+    def can_skip(self) -> bool:
+        """Whether digital silence that comes now would change nothing but the clock."""
+        return self._phase is _Phase.QUIET and self.track.can_skip()
+
+    def skip(self, nbytes: int) -> None:
+        """Let the clock go on by so many bytes of digital silence; only when ``can_skip``."""
+        self.track.skip(nbytes)
+        self._kept.clear()
+
+    def hear(self, audio: bytes, *, over_reply: bool) -> list[TurnEvent]:
+        """Hear audio in the set format; ``over_reply`` says whether a reply is believed to be audible now."""
+        if self.can_skip() and self.track.is_silent(audio):
+            self.skip(len(audio))
+            return []
+        events: list[TurnEvent] = []
+        for frame in self.track.take(audio):
+            self._keep(frame)
+            event = self._step(frame, over_reply)
+            if event is not None:
+                events.append(event)
+        return events
+
+    def commit(self) -> TurnEnded | None:
+        """End the turn by hand; None where too little audio has come."""
+        if self._phase in (_Phase.QUIET, _Phase.IGNORED) or len(self._kept) * FRAME_MS < SMALLEST_COMMIT_MS:
+            return None
+        return self._end(self._kept[-1].end_ms, self._kept[-1].end_ms)
+
+    def clear(self) -> None:
+        """Forget the audio since the last turn."""
+        self._kept.clear()
+        self._phase = _Phase.QUIET
+
+    def _keep(self, frame: Frame) -> None:
+        """Hold the frame: of a turn as much as one may have, else what a turn may turn out to begin with."""
+        rule = self._settings
+        if self._phase in (_Phase.QUIET, _Phase.IGNORED):
+            self._kept = self._kept[-(rule.padding_ms + rule.barge_in_judged_ms) // FRAME_MS :]
+        if len(self._kept) * FRAME_MS < rule.longest_turn_ms:
+            self._kept.append(frame)
+
+    def _step(self, frame: Frame, over_reply: bool) -> TurnEvent | None:
+        if frame.is_voice:
+            if self._phase is _Phase.QUIET:
+                self._onset_ms = max(0, frame.voice_from_ms - self._settings.voice_onset_ms)
+                self._attempt(frame.voice_from_ms, _Phase.PROPOSED)
+            elif self._phase is _Phase.WAITING and self._is_gap(frame.voice_from_ms):
+                self._attempt(frame.voice_from_ms, _Phase.WAITING)
+            self._voice_ms += frame.voice_to_ms - frame.voice_from_ms
+            self._last_voice_ms = frame.voice_to_ms
+        match self._phase:
+            case _Phase.PROPOSED | _Phase.IGNORED if self._is_gap(frame.end_ms):
+                self._phase = _Phase.QUIET
+            case _Phase.PROPOSED:
+                return self._judge(frame.end_ms, over_reply)
+            case _Phase.WAITING if not over_reply:
+                return self._confirm(frame.end_ms, (0, 0))
+            case _Phase.WAITING | _Phase.IGNORED if over_reply:
+                return self._judge(frame.end_ms, over_reply)
+            case _Phase.TURN:
+                mark_ms = self._last_voice_ms - self._settings.voice_tail_ms + self._settings.turn_end_ms
+                return self._end(mark_ms, frame.end_ms) if frame.end_ms >= mark_ms else None
+        return None
+
+    def _is_gap(self, now_ms: Ms) -> bool:
+        return now_ms - self._last_voice_ms > self._settings.voice_gap_ms
+
+    def _attempt(self, from_ms: Ms, phase: _Phase) -> None:
+        """Judge anew what is heard from here on."""
+        self._phase = phase
+        self._judged_ms = from_ms
+        self._voice_ms = 0
+
+    def _judge(self, now_ms: Ms, over_reply: bool) -> SpeechConfirmed | None:
+        """Decide once enough has been heard: over a reply by time and kind, else by voice alone."""
+        rule = self._settings
+        if over_reply:
+            waited_ms = now_ms - self._judged_ms
+            if waited_ms < rule.barge_in_judged_ms or self._voice_ms < rule.barge_in_share * waited_ms:
+                return None
+        elif self._voice_ms < rule.start_judged_ms:
+            return None
+        verdict = _RULE[self._ear.kind_of(self._since(self._judged_ms), RATE_HZ)][0 if over_reply else 1]
+        if verdict is _Verdict.RARELY:
+            verdict = _Verdict.TURN if self._rng.random() < rule.music_turn_rate else _Verdict.IGNORE
+        match verdict:
+            case _Verdict.TURN:
+                return self._confirm(now_ms, rule.barge_in_told_ms if over_reply else rule.start_told_ms)
+            case _Verdict.WAIT:
+                self._attempt(now_ms, _Phase.WAITING)
+            case _Verdict.IGNORE:
+                self._onset_ms = now_ms
+                self._attempt(now_ms, _Phase.IGNORED)
+        return None
+
+    def _confirm(self, now_ms: Ms, told_ms: tuple[Ms, Ms]) -> SpeechConfirmed:
+        self._phase = _Phase.TURN
+        told_at_ms = self._onset_ms + self._rng.randint(*told_ms)
+        return SpeechConfirmed(self._onset_ms, self._audio_start_ms, max(0, told_at_ms - now_ms))
+
+    def _end(self, mark_ms: Ms, now_ms: Ms) -> TurnEnded:
+        ended = TurnEnded(self._audio_start_ms, mark_ms, now_ms - mark_ms, self._since(self._audio_start_ms))
+        self.clear()
+        return ended
+
+    @property
+    def _audio_start_ms(self) -> Ms:
+        return max(0, self._onset_ms - self._settings.padding_ms)
+
+    def _since(self, start_ms: Ms) -> Pcm:
+        """The audio kept from ``start_ms`` on."""
+        samples: Pcm = np.concatenate([frame.samples for frame in self._kept])
+        return samples[max(0, start_ms - (self._kept[0].end_ms - FRAME_MS)) * PER_MS :]

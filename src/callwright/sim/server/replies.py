@@ -1,0 +1,223 @@
+"""The one open response: when it begins, what of it has left, and how it ends.
+
+```
+asked        first audio                      last chunk      done
+  ├─ created ──┬ chunk, chunk, chunk ... ─────────┬ 436 ms ─────┤ completed
+               └ a cut: history keeps what had left; the written words are told whole; done, cancelled
+```
+
+A reply is believed to be audible from its first chunk for as long as the audio that has left lasts. A
+``response.create`` that comes while the caller speaks is held: one reply answers it and the turn.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from callwright.ids import ItemId, Ms, ToolCallId
+from callwright.sim.models import Reply, ToolRequested
+from callwright.sim.server.history import Refusal, Spoken, wire_item
+from callwright.sim.server.speaking import BYTES_PER_MS, Step, Timed, Utterance, render, timeline
+from callwright.sim.server.telling import Output
+from callwright.wire.items import FunctionCallItem, Item
+
+if TYPE_CHECKING:
+    from callwright.sim.models import Model
+    from callwright.sim.server.agenda import Action, Agenda
+    from callwright.sim.server.history import History
+    from callwright.sim.server.settings import MsRange, ServerSettings
+    from callwright.sim.server.telling import Names, Teller
+    from callwright.sim.speech import Recording
+
+_CALL_ID_LENGTH = 37
+
+
+@dataclass(slots=True, eq=False)
+class _Response:
+    """A response that is open."""
+
+    response_id: str
+    reply: Reply
+    utterance: Utterance | None
+    steps: deque[Timed]
+    items: list[Item] = field(default_factory=list)
+    """The finished ones, in their order of output."""
+    begun: int = 0
+    """How many items it has begun."""
+    speech: tuple[Spoken, Output, ItemId | None] | None = None
+    """The spoken item while it grows, and the item before it."""
+
+
+class Replies:
+    """Makes, paces and cuts the agent's replies."""
+
+    def __init__(
+        self,
+        model: Model,
+        speech: Mapping[str, Recording],
+        history: History,
+        teller: Teller,
+        agenda: Agenda,
+        names: Names,
+        settings: ServerSettings,
+        rng: random.Random,
+    ) -> None:
+        self._model = model
+        self._speech = speech
+        self._history = history
+        self._teller = teller
+        self._agenda = agenda
+        self._names = names
+        self._settings = settings
+        self._rng = rng
+        self._model_rng = random.Random(rng.getrandbits(64))
+        self._open: _Response | None = None
+        self._audible_until_ms: Ms = 0
+        self._is_held = False
+        self._when_done: list[tuple[Ms, Action]] = []
+
+    def is_audible(self, now_ms: Ms) -> bool:
+        """Whether the server believes that the caller hears a reply."""
+        return now_ms < self._audible_until_ms
+
+    @property
+    def can_be_cut(self) -> bool:
+        """Whether a response is open that has not given out all that it has."""
+        return self._open is not None and any(step in (Step.CHUNK, Step.CALL) for _, step in self._open.steps)
+
+    def when_done(self, delay_ms: Ms, action: Action) -> None:
+        """Do something so long after the open response has ended, or after now if none is open."""
+        if self._open is None:
+            self._agenda.at(self._agenda.now_ms + delay_ms, action)
+        else:
+            self._when_done.append((delay_ms, action))
+
+    # --- asking for a reply
+
+    def create(self, now_ms: Ms, *, caller_speaks: bool) -> Refusal | None:
+        """A client asks for a reply."""
+        if self._open is not None:
+            message = (
+                f"Conversation already has an active response in progress: {self._open.response_id}. "
+                "Wait until the response is finished before creating a new one."
+            )
+            return Refusal("conversation_already_has_active_response", message)
+        if caller_speaks:
+            self._is_held = True
+        else:
+            self._begin(now_ms, now_ms, self._settings.asked_answer_ms)
+        return None
+
+    def turn_ended(self, now_ms: Ms, mark_ms: Ms, *, wants_reply: bool) -> Ms:
+        """The caller's turn is over since ``mark_ms``; it, and a request that was held, get one reply.
+
+        Returns when that begins to be heard; now, if there is none.
+        """
+        if not (wants_reply or self._is_held):
+            return now_ms
+        self._finish(now_ms)
+        return self._begin(now_ms, mark_ms, self._settings.answer_ms)
+
+    def _begin(self, now_ms: Ms, from_ms: Ms, delay_ms: MsRange) -> Ms:
+        self._is_held = False
+        reply = self._model.reply(self._history.items, self._model_rng)
+        utterance = render(reply.clips, self._speech, self._settings.sentence_pause_ms) if reply.clips else None
+        first_ms = max(now_ms, from_ms + self._rng.randint(*delay_ms))
+        audio_ms = utterance.audio_ms if utterance else 0
+        steps = timeline(first_ms, audio_ms, with_call=reply.tool is not None, settings=self._settings, rng=self._rng)
+        self._open = _Response(self._names.next("resp"), reply, utterance, deque(steps))
+        self._teller.response_created(self._open.response_id)
+        self._agenda.at(steps[0].at_ms, partial(self._go_on, self._open))
+        return first_ms
+
+    # --- giving it out
+
+    def _go_on(self, response: _Response, now_ms: Ms) -> None:
+        """Take the steps that are due, unless the response was ended meanwhile."""
+        while self._open is response and response.steps[0].at_ms <= now_ms:
+            self._take(response, response.steps.popleft().step, now_ms)
+        if self._open is response:
+            self._agenda.at(response.steps[0].at_ms, partial(self._go_on, response))
+
+    def _take(self, response: _Response, step: Step, now_ms: Ms) -> None:
+        match step:
+            case Step.BEGIN:
+                self._begin_speech(response, now_ms)
+            case Step.CHUNK:
+                self._send_chunk(response)
+            case Step.END:
+                self._end_speech(response, "completed")
+            case Step.CALL:
+                self._call(response)
+            case Step.DONE:
+                self._close(response, "completed", None, now_ms)
+
+    def _begin_speech(self, response: _Response, now_ms: Ms) -> None:
+        assert response.utterance is not None
+        spoken = Spoken(ItemId(self._names.next("item")), response.utterance, now_ms)
+        output = self._next_output(response, spoken.item_id)
+        response.speech = spoken, output, self._history.speak(spoken)
+        self._teller.speech_began(output, response.speech[2])
+
+    def _send_chunk(self, response: _Response) -> None:
+        assert response.speech is not None
+        spoken, output, _ = response.speech
+        start = spoken.streamed_ms * BYTES_PER_MS
+        delta = spoken.utterance.audio[start : start + self._settings.chunk_ms * BYTES_PER_MS]
+        spoken.streamed_ms = min(spoken.utterance.audio_ms, spoken.streamed_ms + self._settings.chunk_ms)
+        self._audible_until_ms = spoken.started_ms + spoken.streamed_ms
+        self._teller.audio(output, delta)
+
+    def _end_speech(self, response: _Response, status: str) -> None:
+        assert response.speech is not None
+        spoken, output, previous = response.speech
+        response.speech = None
+        response.items.append(self._teller.speech_ended(output, spoken.utterance.text, status, previous))
+
+    def _call(self, response: _Response) -> None:
+        request = response.reply.tool
+        assert request is not None
+        tool_call_id = ToolCallId(self._names.next("call", _CALL_ID_LENGTH))
+        item = ToolRequested(ItemId(self._names.next("item")), tool_call_id, request.name, request.arguments)
+        call = wire_item(item)
+        assert isinstance(call, FunctionCallItem)
+        self._teller.called(self._next_output(response, item.item_id), call, self._history.append(item))
+        response.items.append(call)
+
+    def _next_output(self, response: _Response, item_id: ItemId) -> Output:
+        response.begun += 1
+        return Output(response.response_id, item_id, response.begun - 1)
+
+    # --- ending it
+
+    def cancel(self, now_ms: Ms, reason: str, response_id: str | None = None) -> Refusal | None:
+        """Cut the open response: history keeps of its speech what has left; a call that was issued stays."""
+        response = self._open
+        if response is None or response_id not in (None, response.response_id):
+            return Refusal("response_cancel_not_active", "Cancellation failed: no active response found")
+        if response.speech is not None:
+            spoken = response.speech[0]
+            self._history.cut(spoken.item_id, spoken.streamed_ms)
+            self._end_speech(response, "incomplete")
+        self._audible_until_ms = min(self._audible_until_ms, now_ms)
+        self._close(response, "cancelled", reason, now_ms)
+        return None
+
+    def _finish(self, now_ms: Ms) -> None:
+        """Bring the open response to its own end at once, to make room for the next."""
+        if self.can_be_cut:
+            self.cancel(now_ms, "turn_detected")
+        elif self._open is not None:
+            self._close(self._open, "completed", None, now_ms)
+
+    def _close(self, response: _Response, status: str, reason: str | None, now_ms: Ms) -> None:
+        self._open = None
+        self._teller.response_done(response.response_id, status, tuple(response.items), reason)
+        for delay_ms, action in self._when_done:
+            self._agenda.at(now_ms + delay_ms, action)
+        self._when_done.clear()

@@ -1,0 +1,322 @@
+"""One session of the local realtime server: messages and time in, messages out. No clock, no chance, no socket.
+
+```
+connect ── session.created ── session.update ── session.updated ── audio, turns, replies ... ── closing
+```
+
+``receive`` never raises: what cannot be understood, or is not allowed, is answered by an ``error`` that names the
+client's event, and changes nothing. After ``connect``, ``receive``, ``tick`` or ``disconnect`` the caller fetches
+``outgoing`` and looks at ``closing``, and calls ``tick`` at ``next_deadline_ms``.
+"""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+import pybase64
+
+from callwright.errors import RemoteProtocolError
+from callwright.ids import ItemId, Ms
+from callwright.sim.record import Confirmation, SpokenItem, Truncation
+from callwright.sim.server.agenda import Agenda
+from callwright.sim.server.caller import CallerTurns
+from callwright.sim.server.config import Config
+from callwright.sim.server.history import History, Refusal, stamped
+from callwright.sim.server.replies import Replies
+from callwright.sim.server.settings import ServerSettings
+from callwright.sim.server.telling import Names, Teller
+from callwright.wire.client import (
+    ClientEvent,
+    ConversationItemCreate,
+    ConversationItemDelete,
+    ConversationItemRetrieve,
+    ConversationItemTruncate,
+    InputAudioBufferAppend,
+    InputAudioBufferClear,
+    InputAudioBufferCommit,
+    OutputAudioBufferClear,
+    ResponseCancel,
+    ResponseCreate,
+    SessionUpdate,
+)
+from callwright.wire.codec import ClientDecoder
+from callwright.wire.server import (
+    ConversationItemDeleted,
+    ConversationItemRetrieved,
+    ConversationItemTruncated,
+    SessionCreated,
+    SessionUpdated,
+)
+
+if TYPE_CHECKING:
+    import random
+
+    from callwright.sim.ear import Ear
+    from callwright.sim.models import HistoryItem, Model
+    from callwright.sim.speech import Recording
+
+CLOSED_BY_CLIENT = (1000, "")
+CLOSED_IDLE = (4408, "nothing received for too long")
+CLOSED_EXPIRED = (4410, "session_expired")
+
+_APPEND_HEAD = b'{"type":"input_audio_buffer.append","audio":"'
+_APPEND_TAIL = b'"}'
+
+
+class _Named(msgspec.Struct):
+    event_id: str | None = None
+
+
+_event_id = msgspec.json.Decoder(_Named)
+
+
+class ServerSession:
+    """The server's side of one connection.
+
+    ``speech`` holds the lines that ``model`` speaks by, and ``ear`` knows the lines that can be heard. All chance comes
+    from ``rng``.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        speech: Mapping[str, Recording],
+        ear: Ear,
+        rng: random.Random,
+        settings: ServerSettings | None = None,
+    ) -> None:
+        self._settings = settings = settings or ServerSettings()
+        self._config = Config()
+        self._agenda = Agenda()
+        self._history = History()
+        self._names = names = Names(f"{rng.getrandbits(32):08x}")
+        self._teller = Teller(names.next("conv"), with_items=settings.item_events)
+        self._session_id = names.next("sess")
+        self._rng = rng
+        self._replies = Replies(model, speech, self._history, self._teller, self._agenda, names, settings, rng)
+        self._turns = CallerTurns(
+            ear,
+            self._config.input_format,
+            self._replies,
+            self._history,
+            self._teller,
+            self._agenda,
+            names,
+            settings,
+            rng,
+        )
+        self._received_ms: Ms = 0
+        self._silence = (b"", 0)  # the last append that was digital silence, and its bytes of audio
+        self.closing: tuple[int, str] | None = None
+        """Close code and reason, once the session is over."""
+        self.truncations: list[Truncation] = []
+        """Every truncate that came in."""
+
+    # --- what is known of the session, for the call's record
+
+    @property
+    def history(self) -> tuple[HistoryItem, ...]:
+        """The conversation as the model sees it."""
+        return self._history.items
+
+    @property
+    def spoken(self) -> tuple[SpokenItem, ...]:
+        """Every reply as the model made it."""
+        return self._history.spoken
+
+    @property
+    def confirmations(self) -> tuple[Confirmation, ...]:
+        """Each time the caller was found to speak over a reply."""
+        return tuple(self._turns.confirmations)
+
+    # --- the connection
+
+    def connect(self, now_ms: Ms) -> None:
+        """A client connects."""
+        self._agenda.run(now_ms)
+        self._received_ms = now_ms
+        rule = self._settings
+        ready_ms = now_ms + self._rng.randint(*rule.ready_after_ms)
+        self._created_ms = max(now_ms, ready_ms - rule.update_takes_ms)
+        self._agenda.at(self._created_ms, self._tell_created)
+        self._agenda.at(now_ms + rule.longest_session_ms, self._expire)
+        self._agenda.at(now_ms + rule.longest_silence_ms, self._check_idle)
+
+    def disconnect(self, now_ms: Ms) -> None:
+        """The client is gone: an open reply ends with what had left."""
+        self._agenda.run(now_ms)
+        if self.closing is None:
+            self._close(CLOSED_BY_CLIENT, now_ms)
+
+    def tick(self, now_ms: Ms) -> None:
+        """Do what is due."""
+        if self.closing is None:
+            self._agenda.run(now_ms)
+
+    def next_deadline_ms(self) -> Ms | None:
+        """When ``tick`` is wanted next."""
+        return None if self.closing else self._agenda.next_ms
+
+    def outgoing(self) -> list[bytes]:
+        """The messages for the client since the last time, in order."""
+        return self._teller.drain()
+
+    def _tell_created(self, _now_ms: Ms) -> None:
+        self._teller.tell(SessionCreated(session=self._config.told(self._session_id)))
+
+    def _tell_updated(self, config: Config, _now_ms: Ms) -> None:
+        self._teller.tell(SessionUpdated(session=config.told(self._session_id)))
+
+    def _expire(self, now_ms: Ms) -> None:
+        minutes = self._settings.longest_session_ms // 60_000
+        message = f"Your session hit the maximum duration of {minutes} minutes."
+        self._teller.refused(Refusal("session_expired", message), None)
+        self._close(CLOSED_EXPIRED, now_ms)
+
+    def _check_idle(self, now_ms: Ms) -> None:
+        limit_ms = self._received_ms + self._settings.longest_silence_ms
+        if now_ms >= limit_ms:
+            self._close(CLOSED_IDLE, now_ms)
+        else:
+            self._agenda.at(limit_ms, self._check_idle)
+
+    def _close(self, closing: tuple[int, str], now_ms: Ms) -> None:
+        """End the session; nothing happens in it afterwards."""
+        self._replies.cancel(now_ms, "client_cancelled")
+        self._agenda.clear()
+        self.closing = closing
+
+    # --- the client's events
+
+    def receive(self, data: bytes, now_ms: Ms) -> None:
+        """Take one message of the client."""
+        self.tick(now_ms)
+        if self.closing is not None:
+            return
+        self._received_ms = now_ms
+        silence, nbytes = self._silence
+        if data == silence and self._turns.skip(nbytes):
+            return
+        if data.startswith(_APPEND_HEAD) and data.endswith(_APPEND_TAIL):
+            try:
+                audio = pybase64.b64decode(data[len(_APPEND_HEAD) : -len(_APPEND_TAIL)], validate=True)
+            except binascii.Error:
+                pass  # another field follows the audio, or it is wrong: the decoder tells
+            else:
+                self._hear(data, audio, now_ms)
+                return
+        self._handle(data, now_ms)
+
+    def _hear(self, data: bytes, audio: bytes, now_ms: Ms) -> None:
+        if self._turns.is_silence(audio):
+            self._silence = (data, len(audio))
+        self._turns.hear(audio, now_ms)
+
+    def _handle(self, data: bytes, now_ms: Ms) -> None:
+        decoder = ClientDecoder()
+        try:
+            event = decoder.decode(data)
+        except RemoteProtocolError as error:
+            self._teller.refused(Refusal("invalid_event", str(error)), _named(data))
+            return
+        if isinstance(event, InputAudioBufferAppend):
+            self._hear(data, event.audio, now_ms)
+        elif isinstance(event, SessionUpdate):
+            prefix = "session.update: session."
+            strange = [name.removeprefix(prefix) for name in decoder.unknown_fields if name.startswith(prefix)]
+            self._answer(event, self._update(event, strange, now_ms))
+        else:
+            self._answer(event, self._do(event, now_ms))
+
+    def _answer(self, event: ClientEvent, refusal: Refusal | None) -> None:
+        if refusal is not None:
+            self._teller.refused(refusal, event.event_id)
+
+    def _do(self, event: ClientEvent, now_ms: Ms) -> Refusal | None:
+        match event:
+            case ConversationItemCreate():
+                return self._create_item(event)
+            case ConversationItemRetrieve():
+                return self._retrieve(event.item_id)
+            case ConversationItemTruncate():
+                return self._truncate(event, now_ms)
+            case ConversationItemDelete():
+                return self._delete(event.item_id)
+            case InputAudioBufferCommit():
+                return self._turns.commit(now_ms)
+            case InputAudioBufferClear():
+                self._turns.clear(now_ms)
+            case ResponseCreate():
+                return self._create_response(event, now_ms)
+            case ResponseCancel():
+                return self._replies.cancel(now_ms, "client_cancelled", event.response_id)
+            case OutputAudioBufferClear():
+                return Refusal("invalid_event", "output_audio_buffer.clear is not available over a WebSocket.")
+        return None  # reports of a client that plays replies by its own voice
+
+    def _update(self, event: SessionUpdate, strange: list[str], now_ms: Ms) -> Refusal | None:
+        """Audio that comes from here on is read by the new configuration; the answer takes its time."""
+        config = self._config.updated(event.session, strange)
+        if isinstance(config, Refusal):
+            return config
+        if config.input_format != self._config.input_format:
+            self._turns.set_format(config.input_format)
+            self._silence = (b"", 0)
+        self._config = config
+        self._turns.answers_turns = config.create_response
+        told_ms = max(now_ms, self._created_ms) + self._settings.update_takes_ms
+        self._agenda.at(told_ms, partial(self._tell_updated, config))
+        return None
+
+    def _create_item(self, event: ConversationItemCreate) -> Refusal | None:
+        item_id = ItemId(event.item.id or self._names.next("item"))
+        after = None if isinstance(event.previous_item_id, msgspec.UnsetType) else event.previous_item_id
+        previous = self._history.post(item_id, event.item, after)
+        if isinstance(previous, Refusal):
+            return previous
+        self._teller.posted(stamped(event.item, item_id), previous)
+        return None
+
+    def _retrieve(self, item_id: str) -> Refusal | None:
+        item = self._history.retrieve(item_id)
+        if isinstance(item, Refusal):
+            return item
+        self._teller.tell(ConversationItemRetrieved(item=item))
+        return None
+
+    def _truncate(self, event: ConversationItemTruncate, now_ms: Ms) -> Refusal | None:
+        refusal = self._history.truncate(event.item_id, event.content_index, event.audio_end_ms)
+        item_id = ItemId(event.item_id)
+        self.truncations.append(Truncation(item_id, event.audio_end_ms, now_ms, refusal is not None))
+        if refusal is None:
+            self._teller.tell(
+                ConversationItemTruncated(
+                    item_id=item_id, content_index=event.content_index, audio_end_ms=event.audio_end_ms
+                )
+            )
+        return refusal
+
+    def _delete(self, item_id: str) -> Refusal | None:
+        refusal = self._history.remove(item_id)
+        if refusal is None:
+            self._teller.tell(ConversationItemDeleted(item_id=item_id))
+        return refusal
+
+    def _create_response(self, event: ResponseCreate, now_ms: Ms) -> Refusal | None:
+        asked = event.response
+        if asked is not None and (asked.conversation == "none" or asked.input is not None):
+            field = "response.input" if asked.conversation != "none" else "response.conversation"
+            return Refusal("unsupported_parameter", f"Unsupported parameter: '{field}'.", field)
+        return self._replies.create(now_ms, caller_speaks=self._turns.caller_speaks)
+
+
+def _named(data: bytes) -> str | None:
+    """The id of a client's event that could not be read otherwise."""
+    try:
+        return _event_id.decode(data).event_id
+    except (msgspec.MsgspecError, RecursionError):
+        return None

@@ -1,0 +1,119 @@
+"""How the local realtime server behaves: every delay and habit is a named field with its source.
+
+A range ``(low, high)`` is drawn anew for each event, both ends included, from the session's own random numbers.
+A rate is a probability. The defaults are what was measured on the live service.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated, NamedTuple, get_type_hints
+
+from callwright.errors import UsageError
+from callwright.ids import Ms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MsRange = tuple[Ms, Ms]
+
+_LIVE = "measured on the live service, Nov 2026"
+_EARLIER = "measured on the live service, Oct 2026"
+_REFERENCE = "documented limit, Nov 2026"
+_RECORDED = "median over the recorded lines"
+_OURS = "chosen here; not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Timings and habits of one session. Beside each type: what it is, and where its default comes from."""
+
+    # --- opening and limits
+    ready_after_ms: Annotated[
+        MsRange, "From the start of the connection to session.updated, for a client that answers at once.", _LIVE
+    ] = (234, 234)
+    update_takes_ms: Annotated[Ms, "From session.update to session.updated.", _LIVE] = 50
+    longest_session_ms: Annotated[Ms, "Then session_expired, and the close code 4410.", _REFERENCE] = 3_600_000
+    longest_silence_ms: Annotated[Ms, "A client that sends nothing for so long is closed with 4408.", _REFERENCE] = (
+        300_000
+    )
+    longest_turn_ms: Annotated[Ms, "Audio of one open turn that is kept; the rest is dropped.", _REFERENCE] = 300_000
+
+    # --- the caller's turns
+    turn_end_ms: Annotated[Ms, "From the last word to the turn's end mark, on the audio clock.", _LIVE] = 500
+    stop_told_ms: Annotated[MsRange, "From the end mark to speech_stopped.", _LIVE] = (83, 108)
+    start_told_ms: Annotated[MsRange, "From the first word to speech_started, while nothing is audible.", _OURS] = (
+        64,
+        100,
+    )
+    start_judged_ms: Annotated[Ms, "Voice that makes a turn while nothing is audible.", _OURS] = 64
+    barge_in_told_ms: Annotated[MsRange, "From the first word to speech_started, over a reply.", _EARLIER] = (760, 800)
+    barge_in_judged_ms: Annotated[Ms, "Voice over a reply before its kind is judged.", _OURS] = 720
+    barge_in_share: Annotated[float, "Part of that time that must be voice.", _OURS] = 0.5
+    voice_gap_ms: Annotated[Ms, "A longer gap before a turn is confirmed begins a new attempt.", _OURS] = 350
+    padding_ms: Annotated[Ms, "Audio before the first word that belongs to the turn.", "the protocol's default"] = 300
+    voice_threshold: Annotated[
+        float, "Score of the voice detector from which a window is voice.", "the detector's default"
+    ] = 0.5
+    voice_onset_ms: Annotated[Ms, "How late the detector is at a first word; taken off.", _RECORDED] = 24
+    voice_tail_ms: Annotated[Ms, "How late the detector is at a last word; taken off.", _RECORDED] = 64
+    music_turn_rate: Annotated[float, "Music after a turn is itself taken for a turn.", _LIVE] = 0.2
+
+    # --- replies
+    answer_ms: Annotated[MsRange, "From the end mark to the first audio of the reply.", _LIVE] = (430, 640)
+    asked_answer_ms: Annotated[
+        MsRange,
+        "From an accepted response.create to the first audio.",
+        "answer_ms, less the time in which a turn is ended",
+    ] = (340, 540)
+    chunk_ms: Annotated[Ms, "Audio in one delta.", _LIVE] = 200
+    lead_ms: Annotated[Ms, "Audio ahead of playback, half-way between two deltas; 100 to 500 occur.", _LIVE] = 300
+    done_after_ms: Annotated[MsRange, "From the last delta to response.done.", _LIVE] = (436, 436)
+    sentence_pause_ms: Annotated[Ms, "Pause between two recorded lines of one reply.", _OURS] = 200
+    cancelled_first_rate: Annotated[
+        float,
+        "The cancelled response.done comes before speech_started.",
+        "seen once in a few runs on the live service, Oct 2026",
+    ] = 0.1
+    transcript_after_ms: Annotated[MsRange, "From the reply's first audio to the caller's transcript.", _OURS] = (
+        300,
+        900,
+    )
+    transcript_last_rate: Annotated[float, "The caller's transcript comes only after response.done.", _OURS] = 0.25
+    transcript_last_ms: Annotated[MsRange, "How long after response.done it then comes.", _OURS] = (50, 400)
+
+    # --- tools
+    call_after_audio_ms: Annotated[Ms, "From the first audio of a spoken argument to the call.", _LIVE] = 46
+    call_before_audio_ms: Annotated[Ms, "From the call to the first audio of a spoken argument.", _LIVE] = 120
+    call_first_rate: Annotated[float, "The call comes before the audio; both orders were measured.", _LIVE] = 0.5
+
+    # --- the wire
+    item_events: Annotated[
+        bool,
+        "Item and content part events are sent; clients must work without them.",
+        "the protocol; not seen on the live service",
+    ] = True
+
+    def __post_init__(self) -> None:
+        for name, value in ((f.name, getattr(self, f.name)) for f in fields(self)):
+            if isinstance(value, tuple) and not 0 <= value[0] <= value[1]:
+                raise UsageError(f"server setting {name}: {value} is not a range (low, high) of milliseconds")
+            if name.endswith("_rate") and not 0 <= value <= 1:
+                raise UsageError(f"server setting {name}: {value} is not between 0 and 1")
+
+
+class SettingInfo(NamedTuple):
+    """One setting as the reference documents it."""
+
+    name: str
+    default: object
+    about: str
+    source: str
+
+
+def list_settings() -> Iterator[SettingInfo]:
+    """All settings in the order of their declaration."""
+    hints = get_type_hints(ServerSettings, include_extras=True)
+    for each in fields(ServerSettings):
+        about, source = hints[each.name].__metadata__
+        yield SettingInfo(each.name, each.default, about, source)

@@ -1,0 +1,112 @@
+"""A reply's clips as one piece of audio, and when each piece of it leaves the server. Pure; decides nothing.
+
+```
+first audio   ├──┐ 200 ms chunks: chunk k leaves at 200 k + 100 - lead, at once while that lies in the past
+call          46 ms after the first audio, or 120 ms before it
+done          436 ms after the last chunk
+```
+
+So what has left is ahead of a player that starts with the first chunk by the lead, give or take half a chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from callwright.audio.resample import resample
+from callwright.ids import Ms
+from callwright.sim.speech import PER_MS, RATE_HZ, Pcm, Recording, Word
+
+if TYPE_CHECKING:
+    import random
+
+    from callwright.sim.models import Clip
+    from callwright.sim.server.settings import ServerSettings
+
+OUTPUT_HZ = 24_000
+BYTES_PER_MS = 2 * OUTPUT_HZ // 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Utterance:
+    """A rendered reply. ``audio`` is PCM16, little-endian, mono, 24 kHz; word times count from its start."""
+
+    clips: tuple[Clip, ...]
+    words: tuple[Word, ...]
+    audio: bytes
+
+    @property
+    def text(self) -> str:
+        """The whole reply as written."""
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def audio_ms(self) -> Ms:
+        """Length of the audio; a started millisecond counts."""
+        return -(-len(self.audio) // BYTES_PER_MS)
+
+
+def render(clips: Sequence[Clip], speech: Mapping[str, Recording], pause_ms: Ms) -> Utterance:
+    """The clips one after the other, with a pause after each line that was spoken to its end."""
+    pieces: list[Pcm] = []
+    words: list[Word] = []
+    at = 0
+    for number, clip in enumerate(clips):
+        line = speech[clip.line_id]
+        end_word = len(line.words) if clip.end_word is None else clip.end_word
+        shift_ms = (at - line.cut_at(clip.first_word)) // PER_MS
+        words += [
+            Word(word.text, word.start_ms + shift_ms, word.end_ms + shift_ms)
+            for word in line.words[clip.first_word : end_word]
+        ]
+        pieces.append(line.slice(clip.first_word, end_word))
+        if end_word == len(line.words) and number + 1 < len(clips):
+            pieces.append(np.zeros(pause_ms * PER_MS, np.int16))
+        at = sum(map(len, pieces))
+    samples = resample(np.concatenate(pieces), RATE_HZ, OUTPUT_HZ)
+    return Utterance(tuple(clips), tuple(words), samples.astype("<i2").tobytes())
+
+
+class Step(Enum):
+    """What a response does at an instant."""
+
+    CALL = auto()
+    """It issues its tool call."""
+    BEGIN = auto()
+    """Its spoken item begins."""
+    CHUNK = auto()
+    """The next piece of audio leaves."""
+    END = auto()
+    """No more audio will come."""
+    DONE = auto()
+    """It is completed."""
+
+
+class Timed(NamedTuple):
+    """A step and its instant."""
+
+    at_ms: Ms
+    step: Step
+
+
+def timeline(
+    first_ms: Ms, audio_ms: Ms, *, with_call: bool, settings: ServerSettings, rng: random.Random
+) -> list[Timed]:
+    """All steps of a response whose first audio leaves at ``first_ms``, in order; ``audio_ms`` is 0 without speech."""
+    if not audio_ms:
+        return [*([Timed(first_ms, Step.CALL)] if with_call else []), Timed(first_ms, Step.DONE)]
+    chunk = settings.chunk_ms
+    leaves = [first_ms + max(0, at + chunk // 2 - settings.lead_ms) for at in range(0, audio_ms, chunk)]
+    done_ms = leaves[-1] + rng.randint(*settings.done_after_ms)
+    steps = [Timed(first_ms, Step.BEGIN), *(Timed(at_ms, Step.CHUNK) for at_ms in leaves), Timed(leaves[-1], Step.END)]
+    if with_call:
+        is_first = rng.random() < settings.call_first_rate
+        call_ms = first_ms + (-settings.call_before_audio_ms if is_first else settings.call_after_audio_ms)
+        steps.append(Timed(call_ms, Step.CALL))
+        done_ms = max(done_ms, call_ms)
+    return [*sorted(steps, key=lambda timed: timed.at_ms), Timed(done_ms, Step.DONE)]

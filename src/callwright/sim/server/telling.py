@@ -1,0 +1,171 @@
+"""The server events that a session sends, in the protocol's order. Owns their ids; decides nothing.
+
+Item and content part events can be left out: the live service was not seen to send them, and a client must not need
+them. Everything else is always told.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+
+from callwright.ids import ItemId
+from callwright.wire.codec import encode
+from callwright.wire.items import ContentPart, FunctionCallItem, Item, MessageItem
+from callwright.wire.objects import ErrorDetail, Response, StatusDetails
+from callwright.wire.server import (
+    ConversationItemAdded,
+    ConversationItemDone,
+    ErrorEvent,
+    InputAudioBufferCommitted,
+    ResponseContentPartAdded,
+    ResponseContentPartDone,
+    ResponseCreated,
+    ResponseDone,
+    ResponseFunctionCallArgumentsDone,
+    ResponseOutputAudioDelta,
+    ResponseOutputAudioDone,
+    ResponseOutputAudioTranscriptDone,
+    ResponseOutputItemAdded,
+    ResponseOutputItemDone,
+    ServerEvent,
+)
+
+if TYPE_CHECKING:
+    from callwright.sim.server.history import Refusal
+
+
+class Names:
+    """Ids by counting, with a tag of the session's, so that they differ between sessions and not between runs."""
+
+    def __init__(self, tag: str) -> None:
+        self._tag = tag
+        self._counts: dict[str, int] = {}
+
+    def next(self, kind: str, length: int = 21) -> str:
+        """The next id that begins with ``kind``, of so many characters."""
+        count = self._counts[kind] = self._counts.get(kind, 0) + 1
+        head = f"{kind}_{self._tag}"
+        return f"{head}{count:0{length - len(head)}d}"
+
+
+class Output(NamedTuple):
+    """One item of a response, as its events address it."""
+
+    response_id: str
+    item_id: ItemId
+    output_index: int
+
+
+class Teller:
+    """Encodes events and holds them until they are fetched."""
+
+    def __init__(self, conversation_id: str, *, with_items: bool) -> None:
+        self._conversation_id = conversation_id
+        self._with_items = with_items
+        self._outgoing: list[bytes] = []
+        self._count = 0
+
+    def drain(self) -> list[bytes]:
+        """What was told since the last time, in order."""
+        outgoing, self._outgoing = self._outgoing, []
+        return outgoing
+
+    def tell(self, event: ServerEvent) -> None:
+        """Send an event."""
+        self._count += 1
+        self._outgoing.append(encode(msgspec.structs.replace(event, event_id=f"event_{self._count}")))
+
+    def _tell_item(self, event: ServerEvent) -> None:
+        if self._with_items:
+            self.tell(event)
+
+    def refused(self, refusal: Refusal, event_id: str | None) -> None:
+        """A client event was refused; ``event_id`` is the client's own."""
+        detail = ErrorDetail(
+            type="invalid_request_error",
+            code=refusal.code,
+            message=refusal.message,
+            param=refusal.param,
+            event_id=event_id,
+        )
+        self.tell(ErrorEvent(error=detail))
+
+    def posted(self, item: Item, previous: str | None) -> None:
+        """A client's item entered history."""
+        self.tell(ConversationItemAdded(item=item, previous_item_id=previous))
+        self.tell(ConversationItemDone(item=item, previous_item_id=previous))
+
+    def committed(self, item_id: ItemId, previous: str | None) -> None:
+        """A turn of the caller entered history; its words are not known yet."""
+        self.tell(InputAudioBufferCommitted(item_id=item_id, previous_item_id=previous))
+        item = _message(item_id, "completed", ContentPart(type="input_audio"), role="user")
+        self._tell_item(ConversationItemAdded(item=item, previous_item_id=previous))
+        self._tell_item(ConversationItemDone(item=item, previous_item_id=previous))
+
+    def response_created(self, response_id: str) -> None:
+        """A response is open."""
+        self.tell(ResponseCreated(response=self._response(response_id, "in_progress", (), None)))
+
+    def response_done(self, response_id: str, status: str, output: tuple[Item, ...], reason: str | None) -> None:
+        """A response has ended."""
+        details = StatusDetails(type=status, reason=reason) if reason else None
+        self.tell(ResponseDone(response=self._response(response_id, status, output, details)))
+
+    def _response(self, response_id: str, status: str, output: tuple[Item, ...], why: StatusDetails | None) -> Response:
+        return Response(
+            id=response_id,
+            object="realtime.response",
+            status=status,
+            status_details=why,
+            output=output,
+            conversation_id=self._conversation_id,
+            output_modalities=("audio",),
+        )
+
+    def speech_began(self, output: Output, previous: str | None) -> None:
+        """A spoken item enters history, still empty."""
+        item = _message(output.item_id, "in_progress", role="assistant")
+        self._item_began(output, item, previous)
+        part = ContentPart(type="audio", transcript="")
+        self._tell_item(ResponseContentPartAdded(**output._asdict(), part=part))
+
+    def audio(self, output: Output, delta: bytes) -> None:
+        """A piece of speech."""
+        self.tell(ResponseOutputAudioDelta(**output._asdict(), delta=delta))
+
+    def speech_ended(self, output: Output, text: str, status: str, previous: str | None) -> MessageItem:
+        """A spoken item has ended, cut or whole; ``text`` is all that was written, whatever was heard of it."""
+        self.tell(ResponseOutputAudioDone(**output._asdict()))
+        self.tell(ResponseOutputAudioTranscriptDone(**output._asdict(), transcript=text))
+        self._tell_item(ResponseContentPartDone(**output._asdict(), part=ContentPart(type="audio", transcript=text)))
+        written = ContentPart(type="output_audio", transcript=text)
+        item = _message(output.item_id, status, written, role="assistant")
+        self._item_ended(output, item, previous)
+        return item
+
+    def called(self, output: Output, call: FunctionCallItem, previous: str | None) -> None:
+        """A tool call was issued; it is whole at once."""
+        empty = msgspec.structs.replace(call, status="in_progress", arguments="")
+        self._item_began(output, empty, previous)
+        self.tell(
+            ResponseFunctionCallArgumentsDone(
+                **output._asdict(), call_id=call.call_id or "", name=call.name, arguments=call.arguments
+            )
+        )
+        self._item_ended(output, call, previous)
+
+    def _item_began(self, output: Output, item: Item, previous: str | None) -> None:
+        at = output.output_index
+        self._tell_item(ResponseOutputItemAdded(response_id=output.response_id, output_index=at, item=item))
+        self._tell_item(ConversationItemAdded(item=item, previous_item_id=previous))
+
+    def _item_ended(self, output: Output, item: Item, previous: str | None) -> None:
+        at = output.output_index
+        self._tell_item(ResponseOutputItemDone(response_id=output.response_id, output_index=at, item=item))
+        self._tell_item(ConversationItemDone(item=item, previous_item_id=previous))
+
+
+def _message(item_id: str, status: str, *parts: ContentPart, role: Literal["user", "assistant"]) -> MessageItem:
+    return MessageItem(id=item_id, object="realtime.item", status=status, role=role, content=parts)
