@@ -156,6 +156,8 @@ class Turns:
         """Handle the deadline; true if a due reply did not come (it is then wished for)."""
         if self._deadline_ms is None or now_ms < self._deadline_ms:
             return False
+        if self.floor is Floor.AWAITED:
+            self._asks = 0
         self._move(Cue.WAITED)
         self.is_reply_wanted = True
         return True

@@ -1,0 +1,33 @@
+"""What the tests of all machines share: the tables, and a copy of a machine's whole state to compare with."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from callwright.core.heard import HEARING
+from callwright.core.pickup import PICKUP
+from callwright.core.playout import PLAYOUT
+from callwright.core.table import Table
+from callwright.core.toolcalls import TOOL_CALLS
+from callwright.core.turns import TURNS
+
+TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS)
+
+
+def snapshot(machine: object) -> dict[str, Any]:
+    """All state of a machine, private attributes included."""
+    return copy.deepcopy(vars(machine))
+
+
+def written_rows(table: Table[Any, Any]) -> list[str]:
+    """The rows as text: ``STATE CUE -> STATE``."""
+    return [f"{state.name} {cue.name} -> {then.name}" for (state, cue), then in table.rows.items()]
+
+
+def every_cue(table: Table[Any, Any]) -> list[Any]:
+    return list(type(next(cue for _, cue in table.rows)))
+
+
+def every_state(table: Table[Any, Any]) -> list[Any]:
+    return list(type(table.start))
