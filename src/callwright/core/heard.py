@@ -126,9 +126,9 @@ class HeardRecord:
     def placed(self, item_id: ItemId, after: ItemId | None) -> None:
         """Take the conversation's own order: ``item_id`` stands right behind ``after`` (None: first).
 
-        An ``after`` that was never seen changes nothing: the order of first sight stays.
+        An ``after`` that was never seen, or is the item itself, changes nothing: the order of first sight stays.
         """
-        if after is not None and after not in self._order:
+        if after == item_id or (after is not None and after not in self._order):
             self._seen(item_id)
             return
         if item_id in self._order:
@@ -160,7 +160,7 @@ class HeardRecord:
         """A reply was cut. Raises IllegalTransition while the server is asked about an earlier cut of it."""
         reply = self._replies[cut.item_id]
         reply.state = HEARING.after(reply.state, Cue.CUT_OFF)
-        reply.cut = cut
+        reply.cut, reply.source = cut, Source.PENDING
         self._asking[cut.item_id] = now_ms + RETRIEVE_PATIENCE_MS
 
     def retrieved(self, item_id: ItemId, text: str | None, *, is_cut: bool) -> None:
