@@ -12,7 +12,8 @@ caller                  speaks ──┐ cut: the item ends here, for the ear an
 Played time is counted at the last stage that this side controls. A pulled line reports what it took: all of it
 will be heard, even what a clear can no longer stop. A carrier returns marks: the position is the last returned
 mark plus the time since, never beyond the next mark that is still out, never beyond what was received. A lag
-that nobody reports can't be known; a carrier's lag is known because no mark comes back before it is over.
+that nobody reports can't be known; a carrier's lag is known because no mark comes back before it is over. Where
+the model stalled so long that the line ran dry, the position stands still until the next mark comes back.
 
 A cut clears the line, which begins a new *generation*. Marks of an older generation mean that their audio was
 dropped, and are ignored. The audio of a cut response that still arrives is dropped; late audio of any other is played.
@@ -30,7 +31,7 @@ from callwright.core.table import Table
 from callwright.ids import ItemId, MarkId, Ms, ResponseId, Samples
 
 FIRST_MARK_MS: Ms = 20
-"""The first mark of an item follows its first frame: an empty queue would return a mark before it at once."""
+"""A mark follows the first frame of an item, and the first after the line ran dry: it tells when the ear gets there."""
 MARK_SPACING_MS: Ms = 200
 LOST_MARK_GRACE_MS: Ms = 1_000
 """How long after its expected end an item counts as played although its last mark has not come back."""
@@ -97,7 +98,7 @@ class _Item:
     samples: Samples = 0
     played_ms: Ms = 0
     played_at_ms: Ms | None = None
-    """Instant of the last mark that came back; None before the first."""
+    """Instant of the last mark that came back; None before the first, and after the line ran dry."""
     marked_ms: Ms = 0
     marks: deque[tuple[MarkId, Ms]] = field(default_factory=deque)
     """Marks that are out, oldest first, with their positions."""
@@ -120,8 +121,10 @@ class Playout:
         self._played_out: list[ItemId] = []
         self._mark_count = 0
 
-    def audio(self, response_id: ResponseId, item_id: ItemId, samples: Samples) -> list[Command]:
-        """Take a piece of an item's audio: commands that hand it to the line, or none if it comes too late."""
+    def audio(self, response_id: ResponseId, item_id: ItemId, samples: Samples, now_ms: Ms) -> list[Command]:
+        """Take a piece of an item's audio: commands that hand it to the line, or none if it is empty or too late."""
+        if not samples:
+            return []
         item = self._items.get(item_id)
         if response_id in self._cut_responses or (item is not None and item.state is Playing.CUT):
             self.dropped_samples += samples
@@ -131,9 +134,8 @@ class Playout:
             commands += self._finish_live()
             item = self._items[item_id] = _Item(item_id, response_id, self.generation)
             self._live.append(item)
-        elif item.state is Playing.PLAYED:
-            item.generation = self.generation
-            self._live.append(item)
+        else:
+            self._resume(item, now_ms)
         item.state = PLAYOUT.after(item.state, Cue.AUDIO)
         commands += self._hand_on(item, samples)
         if item.state is Playing.COMPLETE:
@@ -186,7 +188,7 @@ class Playout:
         if self.reports is PlayedReports.PULLED or item.state in (Playing.PLAYED, Playing.CUT):
             return min(item.played_ms, self._received_ms(item))
         if item.played_at_ms is None:
-            return 0
+            return item.played_ms
         bound = item.marks[0][1] if item.marks else self._received_ms(item)
         return min(item.played_ms + now_ms - item.played_at_ms, bound)
 
@@ -246,12 +248,21 @@ class Playout:
             item.played_ms = self._received_ms(item)
             self._settle(item)
 
+    def _resume(self, item: _Item, now_ms: Ms) -> None:
+        received_ms = self._received_ms(item)
+        if item.state is Playing.PLAYED:
+            item.generation = self.generation
+            self._live.append(item)
+        elif item.played_at_ms is None or self.position_ms(item.item_id, now_ms) < received_ms:
+            return
+        item.played_ms, item.played_at_ms = received_ms, None
+
     def _received_ms(self, item: _Item) -> Ms:
         return item.samples * 1000 // self.rate_hz
 
     def _hand_on(self, item: _Item, samples: Samples) -> list[Command]:
         commands: list[Command] = []
-        if self.reports is PlayedReports.MARKS and not item.samples:
+        if self.reports is PlayedReports.MARKS and item.played_at_ms is None and not item.marks:
             first = min(samples, FIRST_MARK_MS * self.rate_hz // 1000)
             commands += [self._play(item, first), *self._mark(item)]
             samples -= first

@@ -29,7 +29,7 @@ from callwright.core import events as on
 from callwright.core.heard import HeardRecord, Turn
 from callwright.core.pickup import Cue as PickupCue
 from callwright.core.pickup import Pickup, Stage
-from callwright.core.playout import Playout
+from callwright.core.playout import Cut, Playout
 from callwright.core.ports import PlayedReports
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
 from callwright.core.turns import Turns
@@ -76,6 +76,9 @@ class Ending:
 
 _Handler = Callable[[Any, Ms], None]
 
+_COUNTS_AFTER_THE_END = on.ItemPlaced | on.CallerTranscribed | on.ReplyWritten | on.ToolFinished
+"""What still belongs in the record of a call that is over; whatever else comes then is passed over."""
+
 
 class Session:
     """The state of one call."""
@@ -94,6 +97,7 @@ class Session:
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: self._model_connected,
             on.SessionReady: self._session_ready,
+            on.FormatMismatched: self._format_mismatched,
             on.SpeechStarted: self._speech_started,
             on.SpeechStopped: self._speech_stopped,
             on.ItemPlaced: self._item_placed,
@@ -123,6 +127,8 @@ class Session:
         Raises IllegalTransition or KeyError for an event of the app that makes no sense (a tool that ends twice);
         anything that a server or a line does out of order is noted instead.
         """
+        if self.pickup.stage is Stage.OVER and not isinstance(event, _COUNTS_AFTER_THE_END):
+            return
         try:
             self._handlers[type(event)](event, now_ms)
         except IllegalTransition as problem:
@@ -159,6 +165,10 @@ class Session:
         if was is Stage.CONFIGURING:
             self._commands.append(do.OpenUplink())
 
+    def _format_mismatched(self, event: on.FormatMismatched, now_ms: Ms) -> None:
+        ending = Ending("fault", f"the session's {event.field} is {event.got}, agreed was {event.wanted}")
+        self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("wrong format"), do.HangUp("wrong format"))
+
     def _speech_started(self, event: on.SpeechStarted, now_ms: Ms) -> None:
         self.turns.speech_started()
         self._cut(self.turns.response_id, now_ms)
@@ -176,8 +186,8 @@ class Session:
     def _response_started(self, event: on.ResponseStarted, _now_ms: Ms) -> None:
         self.turns.response_started(event.response_id)
 
-    def _audio_received(self, event: on.AudioReceived, _now_ms: Ms) -> None:
-        commands = self.playout.audio(event.response_id, event.item_id, event.samples)
+    def _audio_received(self, event: on.AudioReceived, now_ms: Ms) -> None:
+        commands = self.playout.audio(event.response_id, event.item_id, event.samples, now_ms)
         if commands:
             self.heard.reply(event.item_id)
             self._commands += commands
@@ -258,9 +268,11 @@ class Session:
 
     def _interrupt_requested(self, _event: on.InterruptRequested, now_ms: Ms) -> None:
         response_id = self.turns.response_id
-        if response_id is not None and Can.CANCEL in self.plan.can and not self.playout.is_cut(response_id):
+        is_new = response_id is not None and not self.playout.is_cut(response_id)
+        cuts = self._silence(response_id, now_ms)
+        if response_id is not None and is_new and Can.CANCEL in self.plan.can:
             self._request(do.CancelResponse(self._next_id(), response_id))
-        self._cut(response_id, now_ms)
+        self._shorten(cuts, now_ms)
 
     def _hang_up_requested(self, event: on.HangUpRequested, now_ms: Ms) -> None:
         ending = Ending("agent", event.reason)
@@ -279,8 +291,14 @@ class Session:
     # --- the joints ------------------------------------------------------------------------------------------
 
     def _cut(self, open_response: ResponseId | None, now_ms: Ms) -> None:
+        self._shorten(self._silence(open_response, now_ms), now_ms)
+
+    def _silence(self, open_response: ResponseId | None, now_ms: Ms) -> list[Cut]:
         commands, cuts = self.playout.cut(open_response, now_ms)
         self._commands += commands
+        return cuts
+
+    def _shorten(self, cuts: list[Cut], now_ms: Ms) -> None:
         for cut in cuts:
             self.heard.cut(cut, now_ms)
             if Can.TRUNCATE in self.plan.can:
@@ -293,17 +311,13 @@ class Session:
     def _join(self, now_ms: Ms) -> None:
         for item_id in self.playout.take_played_out():
             self.heard.played_out(item_id)
-        if self.pickup.stage is not Stage.READY:
-            return
-        if self.tools.take_due(self.turns.caller_turns, now_ms):
+        if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
             self.turns.want_reply()
-        if self.turns.may_ask():
+        if self.pickup.stage is Stage.READY and self.turns.may_ask():
             self.turns.asked(now_ms)
             self._request(do.RequestReply(self._next_id()))
 
     def _end(self, cue: PickupCue, ending: Ending, now_ms: Ms, *commands: do.Command) -> None:
-        if self.pickup.stage is Stage.OVER:
-            return
         self.pickup.move(cue)
         self.ending = ending
         self._commands += commands

@@ -132,16 +132,17 @@ class ToolCalls:
         if call.after is AfterOutput.REPLY:
             self._batches.setdefault(call.response_id, _Batch(call.caller_turns, now_ms + SLOW_TOOL_MS))
 
-    def take_due(self, caller_turns: int, now_ms: Ms) -> bool:
+    def take_due(self, open_response: ResponseId | None, caller_turns: int, now_ms: Ms) -> bool:
         """Whether a reply to posted outputs is to be wished for now; each batch is due once.
 
-        A batch is due when no tool of its response runs, or when it has waited long enough. If the caller has
-        begun a turn since the call (``caller_turns``), the outputs wait in history and no reply is wished for.
+        A batch is due when its response is closed (an open one may still call) and none of its tools runs, or when
+        it has waited long enough. If the caller has begun a turn since the call (``caller_turns``), the outputs
+        wait in history and no reply is wished for.
         """
         due = [
             response_id
             for response_id, batch in self._batches.items()
-            if now_ms >= batch.deadline_ms or not self._is_running(response_id)
+            if now_ms >= batch.deadline_ms or (response_id != open_response and not self._is_running(response_id))
         ]
         batches = [self._batches.pop(response_id) for response_id in due]
         return any(batch.caller_turns == caller_turns for batch in batches)
