@@ -1,1 +1,82 @@
-"""Realtime voice agents that are heard, whole, once and told."""
+"""Realtime voice agents that are heard, whole, once and told.
+
+Names are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from callwright.core.heard import Source as Source
+    from callwright.core.heard import Speaker as Speaker
+    from callwright.core.heard import Turn as Turn
+    from callwright.core.session import Can as Can
+    from callwright.core.session import Ending as Ending
+    from callwright.core.toolcalls import AfterOutput as AfterOutput
+    from callwright.declare.agent import Agent as Agent
+    from callwright.declare.agent import ModelChoice as ModelChoice
+    from callwright.declare.agent import polyai as polyai
+    from callwright.declare.tools import Context as Context
+    from callwright.declare.tools import Facts as Facts
+    from callwright.declare.tools import Spoken as Spoken
+    from callwright.errors import CallwrightError as CallwrightError
+    from callwright.errors import ConnectionFailed as ConnectionFailed
+    from callwright.errors import DeclarationError as DeclarationError
+    from callwright.errors import LineFailed as LineFailed
+    from callwright.errors import UsageError as UsageError
+    from callwright.runtime.call import CallResult as CallResult
+    from callwright.runtime.call import run as run
+
+_PLACES = {
+    "AfterOutput": "core.toolcalls",
+    "Agent": "declare.agent",
+    "CallResult": "runtime.call",
+    "CallwrightError": "errors",
+    "Can": "core.session",
+    "ConnectionFailed": "errors",
+    "Context": "declare.tools",
+    "DeclarationError": "errors",
+    "Ending": "core.session",
+    "Facts": "declare.tools",
+    "LineFailed": "errors",
+    "ModelChoice": "declare.agent",
+    "Source": "core.heard",
+    "Speaker": "core.heard",
+    "Spoken": "declare.tools",
+    "Turn": "core.heard",
+    "UsageError": "errors",
+    "polyai": "declare.agent",
+    "run": "runtime.call",
+}
+
+__all__ = [
+    "AfterOutput",
+    "Agent",
+    "CallResult",
+    "CallwrightError",
+    "Can",
+    "ConnectionFailed",
+    "Context",
+    "DeclarationError",
+    "Ending",
+    "Facts",
+    "LineFailed",
+    "ModelChoice",
+    "Source",
+    "Speaker",
+    "Spoken",
+    "Turn",
+    "UsageError",
+    "polyai",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value

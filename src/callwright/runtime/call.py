@@ -116,7 +116,7 @@ class Call:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._line = line
         self._down = Downlink(line, output_format)
-        self._model = ModelSide(self, profile, _configuration(agent, profile, line.input_format), line.input_format)
+        self._model = ModelSide(self, profile, configuration(agent, line.input_format), line.input_format)
         self._tools = ToolRunner(agent.tools, deps=deps, party=party, finished=self.handle)
         self._timer: asyncio.TimerHandle | None = None
         self._anomalies: list[str] = []
@@ -329,15 +329,16 @@ def _verbs(profile: Profile) -> Can:
     return can
 
 
-def _configuration(agent: Agent, profile: Profile, input_format: AudioFormat) -> SessionUpdate:
-    spelled = msgspec.convert(input_format.to_wire(), WireFormat)
+def configuration(agent: Agent, input_format: AudioFormat) -> SessionUpdate:
+    """The declaration of an agent as its model is told it. Raises UsageError if the model lacks the caller's format."""
+    profile = agent.model.profile
     spoken = Feature.SPOKEN_ARGUMENTS in profile.features
     try:
         return session_update(
             profile,
             instructions=agent.instructions,
             tools=[tool.schema(spoken=spoken) for tool in agent.tools.values()],
-            input_format=spelled,
+            input_format=msgspec.convert(input_format.to_wire(), WireFormat),
         )
     except CallwrightError as problem:
         raise UsageError(f"agent {agent.name} cannot take this line: {problem}") from problem

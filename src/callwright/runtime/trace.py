@@ -39,6 +39,10 @@ class Trace:
         """Note how much of the caller's audio was sent in the last second, and how much is held."""
         self._row([at_ms, "audio", {"sent_ms": sent_ms, "held_ms": held_ms}])
 
+    def note(self, at_ms: Ms, kind: str, content: object) -> None:
+        """Add a row of another kind."""
+        self._row([at_ms, kind, content])
+
     def lines(self) -> bytes:
         """All rows so far, one JSON array a line."""
         return bytes(self._buffer)

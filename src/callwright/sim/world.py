@@ -1,0 +1,176 @@
+"""One simulated call from beginning to end: scenario, seed and client in, record out.
+
+```
+caller ── line ── client (ours, or a baseline) ── connection ── server session ── rules model
+   └── all on one virtual loop, all chance from one seed, no clock, no socket ──┘
+```
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from callwright.core.session import Can
+from callwright.declare.agent import Agent
+from callwright.errors import UsageError
+from callwright.ids import ItemId, Ms
+from callwright.runtime.call import CallResult, run
+from callwright.sim.baselines import BASELINES
+from callwright.sim.caller import ScriptedCaller
+from callwright.sim.ear import Ear
+from callwright.sim.line import LineSettings, SimulatedLine
+from callwright.sim.models import ToolRequested
+from callwright.sim.record import CallRecord
+from callwright.sim.rules import RulesModel
+from callwright.sim.scenario import Scenario
+from callwright.sim.seeds import stream
+from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings
+from callwright.sim.speech import Speech
+from callwright.sim.vloop import run_virtual
+
+OURS = "callwright"
+"""The name of our own client beside those of the baselines."""
+CLIENTS = (OURS, *BASELINES)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run changes of its scenario; the settings that a user gives on the command line."""
+
+    lag_ms: Ms | None = None
+    """Hidden lag of the line: a buffer that a clear empties, known only by marks."""
+    lag_fixed_ms: Ms | None = None
+    """Lag that the line reports and that nothing empties."""
+    can: Can | None = None
+    """What the client asks of the server; None for all that its dialect has."""
+    server: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the local server that go before the scenario's."""
+
+    def line(self, settings: LineSettings) -> LineSettings:
+        """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
+        return replace(
+            settings,
+            hidden_lag_ms=settings.hidden_lag_ms if self.lag_ms is None else self.lag_ms,
+            fixed_lag_ms=settings.fixed_lag_ms if self.lag_fixed_ms is None else self.lag_fixed_ms,
+        )
+
+    def told(self) -> dict[str, object]:
+        """The changes, by name, for the record."""
+        told: dict[str, object] = {}
+        if self.lag_ms is not None:
+            told["lag_ms"] = self.lag_ms
+        if self.lag_fixed_ms is not None:
+            told["lag_fixed_ms"] = self.lag_fixed_ms
+        if self.can is not None:
+            told["truncate"] = Can.TRUNCATE in self.can
+        return {**told, **self.server}
+
+
+def play(scenario: Scenario, seed: int, *, client: str = OURS, options: Options | None = None) -> CallRecord:
+    """Play one call in virtual time.
+
+    The same scenario, seed, client and options give the same record, byte for byte. Raises UsageError for a client or
+    a setting that does not exist, and whatever the agent's own code raises outside its tools.
+    """
+    if client not in CLIENTS:
+        raise UsageError(f"there is no client {client!r}; clients: {', '.join(CLIENTS)}")
+    return run_virtual(_play(scenario, seed, client, options or Options()))
+
+
+async def _play(scenario: Scenario, seed: int, client: str, options: Options) -> CallRecord:
+    agent = load_agent(scenario.agent)
+    speech = Speech.load(scenario.speech)
+    session = ServerSession(
+        _model(scenario, speech),
+        speech,
+        _ear(scenario.speech),
+        stream(seed, "server"),
+        _server_settings({**scenario.server, **options.server}),
+    )
+    settings = options.line(scenario.line)
+    caller = ScriptedCaller(
+        scenario.caller, speech, settings.stream_format.rate_hz, lambda item: _tool_of(session, item)
+    )
+    line = SimulatedLine(replace(settings, close_at_ms=_earlier(settings.close_at_ms, scenario.limit_ms)), caller)
+    connector = MemoryConnector(lambda: session)
+    if client == OURS:
+        result = await run(agent, line, connector=connector, can=options.can)
+    else:
+        result = await BASELINES[client](agent, line, deps=None, party=None).run(connector)
+    return CallRecord(
+        scenario=scenario.name,
+        seed=seed,
+        client=client,
+        server=agent.model.provider,
+        settings=options.told(),
+        trace=result.trace,
+        turns=result.turns,
+        recording=line.recording,
+        history=session.history,
+        spoken=session.spoken,
+        ear=line.ear,
+        caller_lines=caller.lines,
+        unspoken=caller.unspoken,
+        truncations=tuple(session.truncations),
+        confirmations=session.confirmations,
+        session_ready_ms=result.session_ready_ms,
+        held_sent_ms=result.held_sent_ms,
+        connected_ms=result.connected_ms,
+        error=_error(result),
+    )
+
+
+def load_agent(entry: str) -> Agent:
+    """The agent that ``module:object`` names. Raises UsageError."""
+    module_name, _, attribute = entry.partition(":")
+    try:
+        agent = getattr(importlib.import_module(module_name), attribute)
+    except (ImportError, AttributeError) as problem:
+        raise UsageError(f"agent {entry!r} cannot be loaded: {problem}") from problem
+    if not isinstance(agent, Agent):
+        raise UsageError(f"{entry!r} is a {type(agent).__name__}, not a callwright.Agent")
+    return agent
+
+
+def tools_of(entry: str) -> tuple[str, ...]:
+    """The names of an agent's tools. Raises UsageError."""
+    return tuple(load_agent(entry).tools)
+
+
+def _model(scenario: Scenario, speech: Speech) -> RulesModel:
+    return RulesModel.load(scenario.rules, speech, scenario.rates)
+
+
+@cache
+def _ear(directory: Path) -> Ear:
+    return Ear(Speech.load(directory).values())
+
+
+def _server_settings(given: Mapping[str, Any]) -> ServerSettings:
+    known = {each.name for each in fields(ServerSettings)}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"the local server has no setting {name!r}; settings: {', '.join(sorted(known))}")
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    return ServerSettings(**values)
+
+
+def _tool_of(session: ServerSession, item_id: ItemId) -> str | None:
+    """The tool whose spoken argument this item is."""
+    for item in session.history:
+        if isinstance(item, ToolRequested) and item.item_id == item_id:
+            return item.name
+    return None
+
+
+def _earlier(one: Ms | None, other: Ms) -> Ms:
+    return other if one is None else min(one, other)
+
+
+def _error(result: CallResult) -> str | None:
+    return result.ending.reason if result.ending.is_failure else None
