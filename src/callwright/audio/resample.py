@@ -31,6 +31,7 @@ DELAY_MS = 3
 """How far ahead the filter looks, for every pair of rates."""
 
 _GROUPS_PER_ROW = 8
+_ROWS_PER_PRODUCT = 128  # products this small stay on one thread; waking a second one costs more than it saves
 _PASS_MARGIN_HZ = 100  # the -6 dB point is so far below half the lower rate: at 8 kHz flat to 3.4, closed from 4.4 kHz
 _KAISER_BETA = 8.6  # at least 84 dB down outside the pass-band, by bench/audio.py
 _COEFFICIENT_STEP = 2.0**-24
@@ -99,7 +100,10 @@ class Resampler:
         stream = np.concatenate((self._held, samples, padding), dtype=np.int16, casting="equiv")
         self._held = stream[used : len(self._held) + len(samples)]
         windows = np.ndarray((rows, fir.history + fir.row_in), np.int16, stream, 0, (2 * fir.row_in, 2))
-        out = np.dot(windows.astype(np.float64), fir.matrix)
+        out = np.empty((rows, fir.matrix.shape[1]))
+        for row in range(0, rows, _ROWS_PER_PRODUCT):
+            part = slice(row, row + _ROWS_PER_PRODUCT)
+            np.dot(windows[part].astype(np.float64), fir.matrix, out=out[part])
         np.rint(out, out=out)
         np.minimum(out, 32767.0, out=out)
         np.maximum(out, -32768.0, out=out)
