@@ -2,8 +2,9 @@
 
     python scripts/render_speech.py src/callwright/apps/hotel/speech.yaml
 
-writes ``speech/`` beside ``speech.yaml``: one WAV file a line (16 kHz, mono, G.711 mu-law) and the index ``speech.json``.
-The same list gives the same bytes. Only who changes a text needs this script; it calls the C library of flite 2.2:
+writes ``speech/`` beside ``speech.yaml``: one WAV file a line (16 kHz, mono, G.711 μ-law) and the index
+``speech.json``. The same list gives the same bytes. Only who changes a text needs this script; it calls the C library
+of flite 2.2:
 
     apt-get install flite1-dev        (Debian and Ubuntu)
     brew install flite                (macOS)
@@ -166,7 +167,7 @@ def levelled(samples: Floats) -> np.ndarray[Any, np.dtype[np.int16]]:
 
 
 def wav(pcm: np.ndarray[Any, np.dtype[np.int16]]) -> bytes:
-    """A WAV file (16 kHz, mono, format 7: G.711 mu-law) of int16 samples."""
+    """A WAV file (16 kHz, mono, format 7: G.711 μ-law) of int16 samples."""
     data = bytes(pcmu_encode(pcm))
     layout = struct.pack("<HHIIHHH", 7, 1, RATE_HZ, RATE_HZ, 1, 8, 0)
     chunks = [(b"fmt ", layout), (b"fact", struct.pack("<I", len(data))), (b"data", data)]

@@ -1,7 +1,7 @@
 """Recorded lines with the times of their words: what a simulated caller and agent can say.
 
-A directory of speech holds WAV files (16 kHz, mono, G.711 mu-law) and an index ``speech.json``:
-``{id: {voice, kind, text, file, ms, words: [[text, start_ms, end_ms], ...]}}``; ``scripts/render_speech.py`` makes both.
+A directory of speech, made by ``scripts/render_speech.py``, holds WAV files (16 kHz, mono, G.711 μ-law) and an index:
+``{id: {voice, kind, text, file, ms, words: [[text, start_ms, end_ms], ...]}}``, ``speech.json``.
 Files are read when a line is first asked for, and kept for the life of the process. Samples are int16, mono, 16 kHz.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -78,7 +77,7 @@ class Recording:
         return (self.words[word - 1].end_ms + self.words[word].start_ms) * PER_MS // 2
 
     def slice(self, first_word: int, last_word: int) -> Pcm:
-        """The samples of the words from `first_word` up to `last_word` (excluded); slices in a row make up the whole."""
+        """The samples of the words from `first_word` up to `last_word` (excluded); slices in a row make the whole."""
         return self.pcm[self.cut_at(first_word) : self.cut_at(last_word)]
 
 
@@ -99,7 +98,10 @@ class Speech(Mapping[str, Recording]):
         """
         if not (directory / "speech.json").is_file():
             raise UsageError(f"{directory}: no speech.json; make it with scripts/render_speech.py")
-        return _load(directory)
+        key = str(directory)
+        if key not in _LOADED:
+            _LOADED[key] = Speech(directory)
+        return _LOADED[key]
 
     def __getitem__(self, line_id: str) -> Recording:
         if line_id not in self._read:
@@ -124,9 +126,7 @@ class Speech(Mapping[str, Recording]):
         return len(self._index)
 
 
-@lru_cache(maxsize=None)
-def _load(directory: Path | Traversable) -> Speech:
-    return Speech(directory)
+_LOADED: dict[str, Speech] = {}
 
 
 def _decode(wav: bytes, name: str) -> Pcm:
@@ -134,7 +134,7 @@ def _decode(wav: bytes, name: str) -> Pcm:
     layout = chunks.get(b"fmt ", b"")
     tag, channels, rate_hz = (int.from_bytes(layout[a:b], "little") for a, b in ((0, 2), (2, 4), (4, 8)))
     if (tag, channels, rate_hz) != (_WAV_FORMAT_PCMU, 1, RATE_HZ) or b"data" not in chunks:
-        raise AudioFormatError(f"{name}: not a WAV file of G.711 mu-law, mono, {RATE_HZ} Hz; render it again")
+        raise AudioFormatError(f"{name}: not a WAV file of G.711 μ-law, mono, {RATE_HZ} Hz; render it again")
     pcm = np.array(pcmu_decode(chunks[b"data"]), dtype=np.int16)
     pcm.flags.writeable = False
     return pcm
