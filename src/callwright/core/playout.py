@@ -154,7 +154,7 @@ class Playout:
         """A pulled line took ``played_ms`` of an item in all."""
         item = self._items.get(item_id)
         if item is not None and item.generation == generation and item.state is not Playing.CUT:
-            item.played_ms = max(item.played_ms, played_ms)
+            item.played_ms = max(item.played_ms, min(played_ms, self._received_ms(item)))
             self._settle(item)
 
     def mark_returned(self, mark_id: MarkId, now_ms: Ms) -> None:
@@ -185,9 +185,7 @@ class Playout:
     def position_ms(self, item_id: ItemId, now_ms: Ms) -> Ms:
         """How much of an item has been played, as far as can be known (ms of its audio)."""
         item = self._items[item_id]
-        if self.reports is PlayedReports.PULLED or item.state in (Playing.PLAYED, Playing.CUT):
-            return min(item.played_ms, self._received_ms(item))
-        if item.played_at_ms is None:
+        if item.state in (Playing.PLAYED, Playing.CUT) or item.played_at_ms is None:
             return item.played_ms
         bound = item.marks[0][1] if item.marks else self._received_ms(item)
         return min(item.played_ms + now_ms - item.played_at_ms, bound)
