@@ -28,10 +28,13 @@ STEP = FIT_HZ // SEARCH_HZ
 QUERY = 320 * FIT_PER_MS
 """Samples at 8 kHz of one query: long enough to hold more than one sound, short enough to fall into a first word."""
 FINE = 2
+_PIECE = 500 * FIT_PER_MS
 _QUERY = QUERY // STEP
 _BLOCK = 4096
 _HOP = _BLOCK - _QUERY + 1
 _CANDIDATES = 6
+_PITCH = 12 * FIT_PER_MS
+"""One period of a low voice, by which the best place at 2 kHz may be wrong."""
 _EMPHASIS = 0.95
 _QUIET = 100.0**2
 """Power below which a stretch of a line is silence."""
@@ -53,13 +56,15 @@ class Line:
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """First and end sample at 8 kHz of each word."""
-        return [(w.start_ms * FIT_PER_MS, w.end_ms * FIT_PER_MS) for w in self.recording.words]
+        """First and end sample at 8 kHz of each word; of each half second where there are no words."""
+        whole = range(0, len(self.samples), _PIECE)
+        words = [(w.start_ms * FIT_PER_MS, w.end_ms * FIT_PER_MS) for w in self.recording.words]
+        return words or [(at, min(at + _PIECE, len(self.samples))) for at in whole]
 
 
 @dataclass(frozen=True)
 class Match:
-    """Where a query fits best: the line, the query's first sample in it (8 kHz; may be negative), and how well, of 1."""
+    """Where a query fits best: the line, the query's first sample in it (8 kHz; may be negative), and how well."""
 
     line: Line
     at: int
@@ -70,7 +75,7 @@ class Bank:
     """Known lines, searchable by sound."""
 
     def __init__(self, recordings: Iterable[Recording]) -> None:
-        self.lines = [Line(r, narrow(r.pcm, RATE_HZ)) for r in recordings if r.words]
+        self.lines = [Line(r, narrow(r.pcm, RATE_HZ)) for r in recordings]
         self._lows = [lowered(line.samples) for line in self.lines]
         row = [np.zeros(_QUERY)]
         self._starts: list[int] = []
@@ -94,17 +99,22 @@ class Bank:
         likeness = np.fft.irfft(self._spectra * spectrum, _BLOCK, axis=1)[:, :_HOP] * self._scale
         peaks = likeness.argmax(axis=1)
         best = np.argsort(-likeness.max(axis=1), kind="stable")[:_CANDIDATES]
-        return max((self._refined(query, int(b) * _HOP + int(peaks[b])) for b in best), key=lambda match: match.peak)
+        likely = [self._refined(query, *self._place(int(b) * _HOP + int(peaks[b])), STEP) for b in best]
+        index, at, _ = max(likely, key=lambda found: found[2])
+        index, at, peak = self._refined(query, index, at, _PITCH)
+        return Match(self.lines[index], at, peak)
 
-    def _refined(self, query: Floats, at: int) -> Match:
-        """The match near a place in the row, to a sample at 8 kHz."""
+    def _place(self, at: int) -> tuple[int, int]:
+        """The line at a place in the row, and the place in the line (8 kHz)."""
         index = max(0, bisect_right(self._starts, at + _QUERY // 2) - 1)
-        first = (at - self._starts[index]) * STEP - STEP
-        near = cut(self._lows[index], first, first + QUERY + 2 * STEP)
-        windows = np.lib.stride_tricks.sliding_window_view(near, QUERY)
-        likeness = windows @ query * _inverse_norms(near, QUERY) / np.sqrt(query @ query)
+        return index, (at - self._starts[index]) * STEP
+
+    def _refined(self, query: Floats, index: int, at: int, reach: int) -> tuple[int, int, float]:
+        """The line, the best place within `reach` samples of `at` in it, and how well `query` fits there."""
+        near = cut(self._lows[index], at - reach, at + reach + QUERY)
+        likeness = np.correlate(near, query) * _inverse_norms(near, QUERY) / np.sqrt(query @ query)
         best = int(likeness.argmax())
-        return Match(self.lines[index], first + best, float(likeness[best]))
+        return index, at - reach + best, float(likeness[best])
 
 
 def narrow(samples: Pcm, rate_hz: int) -> Floats:

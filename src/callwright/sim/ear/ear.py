@@ -71,7 +71,7 @@ class Placement(NamedTuple):
 
 
 class Ear:
-    """Hears the words of the lines that it knows; those without words are left out."""
+    """Hears the words of the lines that it knows; music and other sounds without words are known by their kind."""
 
     def __init__(self, bank: Iterable[Recording]) -> None:
         self._bank = Bank(bank)
@@ -94,7 +94,7 @@ class Ear:
         return _in_order(
             _heard(track, word, score.share, start_ms)
             for track, words in judged
-            if track.line.recording.id in present
+            if track.line.recording.id in present and track.line.recording.words
             for word, score in enumerate(words)
             if is_heard(score)
         )

@@ -129,7 +129,7 @@ def trimmed(tracks: list[Track], result: Fit, sound: Floats, begin: int = 0) -> 
 
 
 def placed(sound: Floats, track: Track, together: list[Track], begin: int) -> tuple[Track, Fit]:
-    """`track` moved to where the sound has it, at the sound's pace; and the fit of `together` and it, in the last row."""
+    """`track` moved to where the sound has it, at its pace; and the fit of `together` and, last, of it."""
     for _ in range(3):
         result = fit(sound, [*together, track], begin)
         moved = _moved(track, result, begin)
