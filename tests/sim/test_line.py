@@ -248,6 +248,16 @@ def test_a_phone_reports_nothing_but_marks() -> None:
     assert sink.marks == [(200, "m0"), (400, "m1"), (600, "m2")]
 
 
+def test_a_mark_comes_back_at_its_instant_also_within_a_frame() -> None:
+    async def act(line: SimulatedLine) -> None:
+        for length, name in ((197, "a"), (1, "b"), (2, "c"), (50, "d")):
+            line.play(A, 0, noise(PHONE, length))
+            line.mark(MarkId(name))
+
+    _, sink = call(PHONE, act)
+    assert sink.marks == [(197, "a"), (198, "b"), (200, "c"), (250, "d")]
+
+
 def test_c019_marks_follow_the_ear_and_not_the_handing_over() -> None:
     """6 s are handed over within 1 s on a bridge that plays 400 ms behind: at 2.5 s, 2.1 s have been heard."""
 

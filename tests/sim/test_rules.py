@@ -273,7 +273,23 @@ def test_a_look_up_is_called_with_the_name_and_a_holding_line(asked: str, surnam
     called = reply(STEADY, said(asked))
     assert called.clips == (Clip("holding-look-up"),)
     assert called.tool is not None
-    assert (called.tool.name, dict(called.tool.arguments)) == ("look_up_booking", {"surname": surname})
+    assert called.tool.name == "look_up_booking"
+    assert called.tool.arguments == {"surname": surname, "holding": SPEECH["holding-look-up"].text}
+
+
+@pytest.mark.parametrize(
+    ("text", "surname"),
+    [
+        ("Could you find a booking for Jones, for two nights?", "Jones"),
+        ("Look up my booking, it's Smith.", "Smith"),
+        ("I have a reservation under the name Okafor.", "Okafor"),
+        ("Is there a look up for a booking under 214?", "214"),
+    ],
+)
+def test_a_name_is_found_behind_the_words_that_announce_it(text: str, surname: str) -> None:
+    called = reply(STEADY, CallerSaid(ItemId("i"), text))
+    assert called.tool is not None
+    assert called.tool.arguments["surname"] == surname
 
 
 def test_a_look_up_without_a_name_asks_again() -> None:

@@ -119,6 +119,7 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
         ("kind: phone", "kind: phone, fixed_lag_ms: 30", "4:7", "a multiple of 20 ms, not 30 ms"),
         ("kind: phone", "kind: phone, format: g711", "4:29", "unknown audio format 'g711'"),
         ("{kind: phone}", "phone", "4:7", 'line: expected a mapping; got "phone"'),
+        ("caller:", "server: {led_ms: 100}\ncaller:", "6:10", 'did you mean "lead_ms"?'),
         ("hotel.model.yaml", "hostel.model.yaml", "5:16", "model.rules: expected a rules file in"),
         ("callwright.apps.hotel:desk", "callwright.apps.hotel", "3:8", "agent: expected module:object"),
         ("scenario: check-in", "scenario: checkin", "1:11", 'expected the name of the file, "check-in"'),

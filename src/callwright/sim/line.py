@@ -5,8 +5,8 @@
     on_frame <----------------------------------------- the caller's mouth
 
 Every 20 ms the line takes one frame of what is queued and is ripe: with a hidden lag, audio ripens so long after it was
-handed over. A taken frame will be heard, after the pipe's lag. A speaker reports what it takes; a phone returns marks
-when what lay before them has been taken, and says nothing of its lag.
+handed over. A taken frame will be heard, after the pipe's lag. A speaker reports what it takes; a phone returns a mark
+at the instant at which what lay before it has left the queue for the pipe, and says nothing of its lag.
 
 The line keeps its own books of what was at the ear when, and of both sides' sound, on the call's clock: 0 is the
 instant of opening, and frame ``n`` of either side lies at 20 x n ms.
@@ -253,8 +253,9 @@ class SimulatedLine:
         if self._outbox.is_empty:
             return self._silence
         taken = self._outbox.take(now_ms)
-        for mark_id in taken.marks:
-            self._return_mark(mark_id)
+        for mark_id, offset in taken.marks:
+            reached_ms = now_ms + offset / self._format.bytes_per_ms
+            self._loop.call_at(self._opened_s + reached_ms / 1000, self._return_mark, mark_id)
         if self.reports is PlayedReports.PULLED:
             for (item_id, generation), played in taken.played.items():
                 if self._sink is not None:
@@ -279,11 +280,12 @@ class SimulatedLine:
 
 @dataclass(slots=True)
 class _Taken:
-    """What one tick took: bytes of audio, where they come from, marks passed, and bytes played of each item."""
+    """What one tick took: bytes of audio, where they come from, and bytes played of each item in all."""
 
     audio: bytes
     spans: tuple[_Span, ...]
-    marks: list[MarkId]
+    marks: list[tuple[MarkId, int]]
+    """Marks that were passed, each with the bytes taken before it."""
     played: dict[tuple[ItemId, int], int]
 
 
@@ -331,13 +333,13 @@ class _Outbox:
         """Up to one frame of what is ripe, and the marks on the way."""
         chunks: list[bytes] = []
         spans: list[_Span] = []
-        marks: list[MarkId] = []
+        marks: list[tuple[MarkId, int]] = []
         played: dict[tuple[ItemId, int], int] = {}
         wanted = self._frame_bytes
         while self._queue and wanted:
             entry = self._queue[0]
             if not isinstance(entry, _Piece):
-                marks.append(entry)
+                marks.append((entry, self._frame_bytes - wanted))
                 self._queue.popleft()
                 continue
             if entry.ripe_ms > now_ms:

@@ -100,8 +100,11 @@ class Tool:
     """How a tool is asked for, and how its output is told."""
 
     holding: tuple[Clip, ...]
+    """What is said with the call."""
+    spoken: Mapping[str, str]
+    """The argument that has what is said as its text; at most one."""
     arguments: Mapping[str, tuple[str, ...]]
-    """The words behind which each argument is said."""
+    """The words behind which the caller says each of the other arguments."""
     answers: tuple[tuple[tuple[Phrase, ...], Saying], ...]
     """What is said to an output with one of the phrases; no phrase fits every output."""
 
@@ -117,7 +120,7 @@ class Tool:
             if value is None:
                 return None
             arguments[argument] = value.strip(".,;:!?")
-        return ToolRequest(name, arguments)
+        return ToolRequest(name, {**arguments, **self.spoken})
 
     def answer(self, output: str) -> Saying | None:
         """What is said to this output."""
@@ -377,12 +380,17 @@ def _topic(field: Field, speech: Speech, tools: Mapping[str, Tool]) -> Topic:
 
 
 def _tool(field: Field, speech: Speech) -> Tool:
-    parts = field.mapping(("holding", "arguments", "answers"), required=("answers",))
+    parts = field.mapping(("speaks", "arguments", "answers"), required=("answers",))
+    speaks = parts["speaks"].mapping() if "speaks" in parts else {}
+    if len(speaks) > 1:
+        raise parts["speaks"].error("expected one argument: a call speaks one")
+    lines = [line for argument in speaks.values() for line in argument.sequence()]
     arguments = parts["arguments"].mapping() if "arguments" in parts else {}
     cues = {name: cue.mapping(("after",), required=("after",))["after"] for name, cue in arguments.items()}
     answers = [answer.mapping(("when", "says"), required=("says",)) for answer in parts["answers"].sequence()]
     return Tool(
-        holding=_saying(parts["holding"].sequence(), speech).clips if "holding" in parts else (),
+        holding=_saying(lines, speech).clips,
+        spoken=dict.fromkeys(speaks, " ".join(speech[line.text()].text for line in lines)),
         arguments={name: tuple(normalise(word.text()) for word in cue.sequence()) for name, cue in cues.items()},
         answers=tuple(
             (_phrases(answer["when"]) if "when" in answer else (), _saying(answer["says"].sequence(), speech))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,7 +161,7 @@ def load_scenario(path: Path, tools_of: ToolsOf | None = None, metrics: Collecti
         line=_line(parts["line"]),
         rules=rules,
         rates={name: model[name].share() for name in BEHAVIORS if name in model},
-        server={key: field.data() for key, field in _optional(parts, "server").items()},
+        server=_server(parts["server"]) if "server" in parts else {},
         caller=_steps(parts["caller"], speech, agent, tools_of),
         limit_ms=parts["limit_ms"].whole(1000, _LONGEST_MS) if "limit_ms" in parts else LIMIT_MS,
         expect=expect,
@@ -171,10 +171,6 @@ def load_scenario(path: Path, tools_of: ToolsOf | None = None, metrics: Collecti
 
 def _part(field: Field, name: str) -> dict[str, Field]:
     return field.mapping(KEYS[name], REQUIRED.get(name, ()))
-
-
-def _optional(parts: Mapping[str, Field], key: str) -> dict[str, Field]:
-    return parts[key].mapping() if key in parts else {}
 
 
 def _rules(field: Field, directory: Path) -> Path:
@@ -195,6 +191,13 @@ def _speech(field: Field, rules: Path) -> Speech:
         return Speech.load(_speech_beside(rules))
     except UsageError as problem:
         raise field.error(str(problem)) from problem
+
+
+def _server(field: Field) -> dict[str, object]:
+    from callwright.sim.server.settings import ServerSettings  # only where needed: it brings the whole server
+
+    names = [setting.name for setting in fields(ServerSettings)]
+    return {name: setting.data() for name, setting in field.mapping(names).items()}
 
 
 def _line(field: Field) -> LineSettings:
