@@ -156,9 +156,10 @@ class CallerTurns:
 
     def _words(self, audio: Pcm) -> str:
         """What was said, as one sentence; empty where nothing known was."""
-        text = " ".join(word.text for word in self._ear.listen(audio, RATE_HZ)).rstrip(".,;:!")
+        heard = self._ear.listen(audio, RATE_HZ)
+        text = " ".join(word.text for word in heard if word.kind != "music").rstrip(".,;:!")
         if not text:
-            return MUSIC if self._ear.kind_of(audio, RATE_HZ) == "music" else ""
+            return MUSIC if heard else ""
         return text[0].upper() + text[1:] + ("" if text.endswith("?") else ".")
 
     def _tell_words(self, item_id: ItemId, text: str, seconds: float, _now_ms: Ms) -> None:

@@ -49,7 +49,7 @@ class Config:
         """The configuration after an update; ``strange`` are its fields that the protocol does not know."""
         if not isinstance(session, Session):
             return Refusal("invalid_value", "Sessions of type 'transcription' are not supported.", "session.type")
-        unsupported = [*refused_fields(POLYAI, session), *strange]
+        unsupported = [*strange, *refused_fields(POLYAI, session)]
         if unsupported:
             field = f"session.{unsupported[0]}"
             return Refusal("unsupported_parameter", f"Unsupported parameter: '{field}'.", field)

@@ -46,7 +46,10 @@ class SpeechConfirmed:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The turn is over since ``since_mark_ms``; ``audio`` is all of it (int16, mono, 16 kHz)."""
+    """The turn is over, and has been for ``since_mark_ms``; ``audio`` is all of it (int16, mono, 16 kHz).
+
+    A turn that had to wait counts as over from when it no longer had to.
+    """
 
     audio_start_ms: Ms
     audio_end_ms: Ms
@@ -134,12 +137,15 @@ class Listener:
         """End the turn by hand; None where too little audio has come."""
         if self._phase in (_Phase.QUIET, _Phase.IGNORED) or len(self._kept) * FRAME_MS < SMALLEST_COMMIT_MS:
             return None
-        return self._end(self._kept[-1].end_ms, self._kept[-1].end_ms)
+        ended = self._end(self._kept[-1].end_ms, self._kept[-1].end_ms)
+        self.track.reset()
+        return ended
 
     def clear(self) -> None:
         """Forget the audio since the last turn."""
         self._kept.clear()
         self._phase = _Phase.QUIET
+        self.track.reset()
 
     def _keep(self, frame: Frame) -> None:
         """Hold the frame: of a turn as much as one may have, else what a turn may turn out to begin with."""
@@ -209,8 +215,10 @@ class Listener:
         return SpeechConfirmed(self._onset_ms, self._audio_start_ms, max(0, told_at_ms - now_ms))
 
     def _end(self, mark_ms: Ms, now_ms: Ms) -> TurnEnded:
-        ended = TurnEnded(self._audio_start_ms, mark_ms, now_ms - mark_ms, self._since(self._audio_start_ms))
-        self.clear()
+        since_mark_ms = min(now_ms - mark_ms, FRAME_MS)
+        ended = TurnEnded(self._audio_start_ms, mark_ms, since_mark_ms, self._since(self._audio_start_ms))
+        self._kept.clear()
+        self._phase = _Phase.QUIET
         return ended
 
     @property

@@ -46,7 +46,9 @@ class ServerSettings:
         64,
         100,
     )
-    start_judged_ms: Annotated[Ms, "Voice that makes a turn while nothing is audible.", _OURS] = 64
+    start_judged_ms: Annotated[
+        Ms, "Voice that makes a turn while nothing is audible; telling music takes 640.", _OURS
+    ] = 64
     barge_in_told_ms: Annotated[MsRange, "From the first word to speech_started, over a reply.", _EARLIER] = (760, 800)
     barge_in_judged_ms: Annotated[Ms, "Voice over a reply before its kind is judged.", _OURS] = 720
     barge_in_share: Annotated[float, "Part of that time that must be voice.", _OURS] = 0.5

@@ -55,6 +55,10 @@ class VoiceTrack:
         self._resampler = Resampler(audio_format.rate_hz, RATE_HZ)
         self._carry = Pcm16Carry()
 
+    def reset(self) -> None:
+        """Let the detector forget what it heard: it would go on hearing the last word for a moment."""
+        self._detector.reset()
+
     def is_silent(self, audio: bytes) -> bool:
         """Whether these bytes are digital silence."""
         return not audio.strip(_SILENT_BYTES[self._format.encoding])
