@@ -110,6 +110,8 @@ class _Reply:
     written: str = ""
     retrieved: str | None = None
     cut: Cut | None = None
+    is_truncated: bool = False
+    """Whether the server has said that it shortened the reply to what was played."""
     source: Source = Source.PENDING
 
 
@@ -160,13 +162,20 @@ class HeardRecord:
         """A reply was cut. Raises IllegalTransition while the server is asked about an earlier cut of it."""
         reply = self._replies[cut.item_id]
         reply.state = HEARING.after(reply.state, Cue.CUT_OFF)
-        reply.cut, reply.source = cut, Source.PENDING
+        reply.cut, reply.source, reply.is_truncated = cut, Source.PENDING, False
         self._asking[cut.item_id] = now_ms + RETRIEVE_PATIENCE_MS
+
+    def truncated(self, item_id: ItemId) -> None:
+        """The server confirmed that it shortened a reply to what was played."""
+        reply = self._replies.get(item_id)
+        if reply is not None:
+            reply.is_truncated = True
 
     def retrieved(self, item_id: ItemId, text: str | None, *, is_cut: bool) -> None:
         """The server told what its history holds of a cut reply. Not asked for: no effect.
 
-        A text that the server did not shorten (``is_cut`` false) is the written one, and proves nothing.
+        A text that bears no mark of a cut (``is_cut`` false) is the one that was written. It proves nothing, unless the
+        server has confirmed the truncate: then the cut took no word away.
         """
         reply = self._replies.get(item_id)
         if reply is None or reply.state is not Hearing.ASKING:
@@ -175,7 +184,7 @@ class HeardRecord:
         del self._asking[item_id]
         if text is None:
             reply.source = Source.NONE
-        elif is_cut or not text:
+        elif is_cut or reply.is_truncated or not text:
             reply.retrieved, reply.source = text, Source.RETRIEVED
         else:
             reply.source = Source.ESTIMATED

@@ -108,7 +108,7 @@ class Session:
             on.ToolCalled: self._tool_called,
             on.ResponseEnded: self._response_ended,
             on.ItemRetrieved: self._item_retrieved,
-            on.ItemTruncated: self._nothing,
+            on.ItemTruncated: self._item_truncated,
             on.RequestRefused: self._request_refused,
             on.ModelClosed: self._model_closed,
             on.LineOpened: self._nothing,
@@ -224,6 +224,9 @@ class Session:
 
     def _item_retrieved(self, event: on.ItemRetrieved, _now_ms: Ms) -> None:
         self.heard.retrieved(event.item_id, event.text, is_cut=event.is_cut)
+
+    def _item_truncated(self, event: on.ItemTruncated, _now_ms: Ms) -> None:
+        self.heard.truncated(event.item_id)
 
     def _request_refused(self, event: on.RequestRefused, now_ms: Ms) -> None:
         request = self._requests.pop(event.event_id, None) if event.event_id else None
