@@ -34,6 +34,8 @@ class SpokenItem:
     """Length of the whole reply, had it not been cut."""
     streamed_ms: Ms
     """Length that left the server."""
+    tool: str | None = None
+    """The tool whose spoken argument it is."""
 
 
 @dataclass(frozen=True, slots=True)

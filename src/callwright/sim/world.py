@@ -24,7 +24,6 @@ from callwright.sim.baselines import BASELINES
 from callwright.sim.caller import ScriptedCaller
 from callwright.sim.ear import Ear
 from callwright.sim.line import LineSettings, SimulatedLine
-from callwright.sim.models import ToolRequested
 from callwright.sim.record import CallRecord
 from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
@@ -162,10 +161,7 @@ def _server_settings(given: Mapping[str, Any]) -> ServerSettings:
 
 def _tool_of(session: ServerSession, item_id: ItemId) -> str | None:
     """The tool whose spoken argument this item is."""
-    for item in session.history:
-        if isinstance(item, ToolRequested) and item.item_id == item_id:
-            return item.name
-    return None
+    return next((spoken.tool for spoken in session.spoken if spoken.item_id == item_id), None)
 
 
 def _earlier(one: Ms | None, other: Ms) -> Ms:

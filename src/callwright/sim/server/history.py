@@ -51,6 +51,8 @@ class Spoken:
     streamed_ms: Ms = 0
     kept_ms: Ms | None = None
     """None: nothing was cut."""
+    tool: str | None = None
+    """The tool whose spoken argument it is."""
 
     @property
     def left_ms(self) -> Ms:
@@ -70,7 +72,9 @@ class Spoken:
     def record(self) -> SpokenItem:
         """The reply as the model made it."""
         made = self.utterance
-        return SpokenItem(self.item_id, self.started_ms, made.words, made.clips, made.audio_ms, self.streamed_ms)
+        return SpokenItem(
+            self.item_id, self.started_ms, made.words, made.clips, made.audio_ms, self.streamed_ms, self.tool
+        )
 
 
 def kept_words(words: Sequence[Word], cut_ms: Ms) -> Sequence[Word]:

@@ -159,7 +159,8 @@ class Replies:
 
     def _begin_speech(self, response: _Response, now_ms: Ms) -> None:
         assert response.utterance is not None
-        spoken = Spoken(ItemId(self._names.next("item")), response.utterance, now_ms)
+        tool = response.reply.tool.name if response.reply.tool else None
+        spoken = Spoken(ItemId(self._names.next("item")), response.utterance, now_ms, tool=tool)
         output = self._next_output(response, spoken.item_id)
         response.speech = spoken, output, self._history.speak(spoken)
         self._teller.speech_began(output, response.speech[2])
