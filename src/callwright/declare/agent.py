@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from callwright.core.toolcalls import AfterOutput
-from callwright.declare.tools import DEFAULT_TIMEOUT_MS, Tool, ToolFunction, declare_tool
+from callwright.declare.tools import DEFAULT_TIMEOUT_MS, Tool, ToolFunction, declare_tool, place_of
 from callwright.errors import DeclarationError
 from callwright.ids import Ms
 
 if TYPE_CHECKING:
     from callwright.wire.profiles import Profile
+
+Function = TypeVar("Function", bound=ToolFunction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,32 +50,37 @@ class Agent:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.instructions.strip():
-            raise DeclarationError(f"agent {self.name!r}: needs a name and instructions")
+            declared = sys._getframe(2)  # past the generated __init__
+            place = f"{declared.f_code.co_filename}:{declared.f_lineno}"
+            raise DeclarationError(f"{place}: agent {self.name!r} needs a name and instructions")
 
     @overload
-    def tool(self, function: ToolFunction, /) -> ToolFunction: ...
+    def tool(self, function: Function, /) -> Function: ...
 
     @overload
-    def tool(self, /, *, after: AfterOutput = ..., timeout_ms: Ms = ...) -> Callable[[ToolFunction], ToolFunction]: ...
+    def tool(self, /, *, after: AfterOutput = ..., timeout_ms: Ms = ...) -> Callable[[Function], Function]: ...
 
     def tool(
         self,
-        function: ToolFunction | None = None,
+        function: Function | None = None,
         /,
         *,
         after: AfterOutput = AfterOutput.REPLY,
         timeout_ms: Ms = DEFAULT_TIMEOUT_MS,
-    ) -> ToolFunction | Callable[[ToolFunction], ToolFunction]:
+    ) -> Function | Callable[[Function], Function]:
         """Declare a read-only tool: it may run again, or its result may wait unsaid, without harm.
 
         Used plain or with settings: ``after`` says whether the agent speaks about the output, ``timeout_ms`` how long
         it may take. Raises DeclarationError with file and line for what cannot be declared.
         """
 
-        def declare(function: ToolFunction) -> ToolFunction:
+        def declare(function: Function) -> Function:
             tool = declare_tool(function, after=after, timeout_ms=timeout_ms)
             if tool.name in self.tools:
-                raise DeclarationError(f"agent {self.name}: tool {tool.name} is declared twice")
+                first = place_of(self.tools[tool.name].function)
+                raise DeclarationError(
+                    f"{place_of(function)}: agent {self.name} has a tool {tool.name} already, at {first}; rename one"
+                )
             self.tools[tool.name] = tool
             return function
 

@@ -11,10 +11,11 @@ Whatever cannot be declared is a DeclarationError that begins with file and line
 from __future__ import annotations
 
 import inspect
+import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Generic, NewType, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, TypeVar, Union
 
 from callwright.errors import DeclarationError
 from callwright.ids import Ms, ToolCallId
@@ -74,13 +75,16 @@ class Tool:
 
 
 _SPOKEN_KEY = "poly_spoken"
+_PLAIN = (str, int, float, bool, types.NoneType)
+_UNIONS = (Union, types.UnionType)
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) -> Tool:
     """Read a tool off a function. Raises DeclarationError."""
-    place = _place(function)
-    name = function.__name__
-    if not inspect.iscoroutinefunction(function):
+    place = place_of(function)
+    name = getattr(function, "__name__", "")
+    if not name or not inspect.iscoroutinefunction(function):
         raise DeclarationError(f"{place}: tool {name} must be an async function")
     if not inspect.getdoc(function):
         raise DeclarationError(f"{place}: tool {name} has no docstring; the model is told what it does by it")
@@ -89,7 +93,7 @@ def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) 
     hints = _hints(function, place)
     parameters = list(inspect.signature(function).parameters.values())
     first = hints.get(parameters[0].name) if parameters else None
-    if (typing.get_origin(first) or first) is not Context:
+    if (typing.get_origin(first) or first) is not Context or parameters[0].kind not in _BY_POSITION:
         raise DeclarationError(f"{place}: the first parameter of tool {name} must be annotated callwright.Context[...]")
     arguments = parameters[1:]
     for parameter in arguments:
@@ -98,7 +102,8 @@ def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) 
     return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms)
 
 
-def _place(function: ToolFunction) -> str:
+def place_of(function: ToolFunction) -> str:
+    """Where a function is written, as ``file:line``."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
 
@@ -106,19 +111,15 @@ def _place(function: ToolFunction) -> str:
 def _hints(function: ToolFunction, place: str) -> dict[str, Any]:
     try:
         return typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, AttributeError) as problem:
+    except (NameError, TypeError, AttributeError, SyntaxError) as problem:
         raise DeclarationError(
-            f"{place}: the annotations of {function.__name__} cannot be read: {problem}"
+            f"{place}: the annotations of tool {function.__name__} cannot be read: {problem}; import or define what "
+            "they name at the top of the module, where it is there at run time"
         ) from problem
 
 
 def _bare(hint: Any) -> Any:
     return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
-
-
-def _description(hint: Any) -> str | None:
-    extras = typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
-    return next((extra for extra in extras if isinstance(extra, str)), None)
 
 
 def _mentions_spoken(hint: Any) -> bool:
@@ -144,22 +145,13 @@ def _arguments(
 ) -> tuple[type[msgspec.Struct], Mapping[str, object]]:
     import msgspec
 
-    fields: list[Any] = []
-    for parameter in parameters:
-        hint = hints[parameter.name]
-        described = _description(hint)
-        kind = str if _bare(hint) is Spoken else _bare(hint)
-        if described:
-            kind = Annotated[kind, msgspec.Meta(description=described)]
-        fields.append(
-            (parameter.name, kind)
-            if parameter.default is parameter.empty
-            else (parameter.name, kind, parameter.default)
-        )
     try:
+        fields: list[Any] = [
+            (parameter.name, _kind(hints[parameter.name]), *_default(parameter)) for parameter in parameters
+        ]
         struct = msgspec.defstruct(name, fields, kw_only=True)
         schema = msgspec.json.schema(struct)["$defs"][name]
-    except (TypeError, ValueError, KeyError) as problem:
+    except (TypeError, ValueError, KeyError, RuntimeError) as problem:
         raise DeclarationError(
             f"{place}: the arguments of tool {name} cannot be written as JSON: {problem}"
         ) from problem
@@ -168,3 +160,26 @@ def _arguments(
         if _bare(hints[parameter.name]) is Spoken:
             properties[parameter.name][_SPOKEN_KEY] = True
     return struct, {"type": "object", "properties": properties, "required": schema.get("required", [])}
+
+
+def _default(parameter: inspect.Parameter) -> tuple[Any, ...]:
+    return () if parameter.default is parameter.empty else (parameter.default,)
+
+
+def _kind(hint: Any) -> Any:
+    """An annotation as msgspec reads it. Raises TypeError for a type that is not a tool argument's."""
+    import msgspec
+
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Spoken:
+        return str
+    if hint in _PLAIN or origin is Literal:
+        return hint
+    if origin is list:
+        return list[_kind(inner[0])]  # type: ignore[misc]
+    if origin in _UNIONS:
+        return Union[tuple(_kind(each) for each in inner)]  # noqa: UP007 - how many they are is not known here
+    if origin is Annotated:
+        description = next((extra for extra in inner[1:] if isinstance(extra, str)), None)
+        return Annotated[_kind(inner[0]), msgspec.Meta(description=description)]
+    raise TypeError(f"{hint} is none of str, int, float, bool, Literal[...], list[...] and X | None of these")
