@@ -84,7 +84,8 @@ async def run(
     with ``is_failure``.
 
     Raises UsageError if the model does not take the line's format, LineFailed if the line cannot be opened, and
-    ConnectionFailed if the model cannot be reached; the line is ended then.
+    ConnectionFailed if the model cannot be reached; the line is ended then. What a line or a connection raises while
+    the call runs ends it, and is raised here.
     """
     call = Call(agent, line, deps=deps, party=party, can=can)
     await line.open(_LineSide(call))
@@ -129,7 +130,7 @@ class Call:
             do.PlayAudio: lambda command: self._down.play(command.item_id, command.generation, command.samples),
             do.FinishItem: lambda command: self._down.finish(command.item_id, command.generation),
             do.SendMark: lambda command: line.mark(command.mark_id),
-            do.ClearPlayout: lambda command: line.clear(),
+            do.ClearPlayout: lambda command: self._down.clear(),
             do.StartTool: self._tools.start,
             do.NoteAnomaly: self._note,
             do.HangUp: self._over,
@@ -146,15 +147,21 @@ class Call:
         if len(self._inbox) > 1:
             return  # a command being carried out led to this event: its turn comes after the commands before it
         now_ms = self.clock.now_ms()
-        while self._inbox:
-            event = self._inbox[0]
-            self.trace.happened(now_ms, event)
-            self.session.handle(event, now_ms)
-            for command in self.session.commands():
-                self.trace.done(now_ms, command)
-                self._carry_out[type(command)](command)
-            self._inbox.popleft()
-        self._arm(now_ms)
+        try:
+            while self._inbox:
+                self._handle(self._inbox[0], now_ms)
+                self._inbox.popleft()
+            self._arm(now_ms)
+        except Exception as problem:  # a mistake of this side, or of a line: the call ends by it, instead of going deaf
+            self._inbox.clear()
+            self._fail(problem)
+
+    def _handle(self, event: on.Event, now_ms: Ms) -> None:
+        self.trace.happened(now_ms, event)
+        self.session.handle(event, now_ms)
+        for command in self.session.commands():
+            self.trace.done(now_ms, command)
+            self._carry_out[type(command)](command)
 
     def audio(self, response_id: ResponseId, item_id: ItemId, audio: bytes) -> None:
         """Take a piece of reply audio: its length goes to the core, its samples wait for the core's word."""
@@ -207,6 +214,12 @@ class Call:
     def _over(self, _command: do.HangUp | do.CloseModel) -> None:
         if not self.ended.done():
             self.ended.set_result(None)
+
+    def _fail(self, problem: Exception) -> None:
+        if self.ended.done():
+            _log.error("after the end of the call", exc_info=problem)
+        else:
+            self.ended.set_exception(problem)
 
     def _arm(self, now_ms: Ms) -> None:
         deadline_ms = self.session.next_deadline_ms()

@@ -5,6 +5,8 @@ The state of a conversion belongs to one item: an odd byte or a filter's memory 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from callwright.audio.formats import PCM, AudioFormat, Encoding
@@ -21,6 +23,14 @@ _ENCODE = {
 _NOTHING: PCM = np.zeros(0, np.int16)
 
 
+@dataclass(frozen=True, slots=True)
+class _Conversion:
+    """What is held back of one item."""
+
+    resampler: Resampler
+    carry: Pcm16Carry = field(default_factory=Pcm16Carry)
+
+
 class Downlink:
     """The way down of one call: the model's PCM16 in, the line's format out."""
 
@@ -28,29 +38,31 @@ class Downlink:
         self._line = line
         self._rates = (model_format.rate_hz, line.output_format.rate_hz)
         self._encode = _ENCODE[line.output_format.encoding]
-        self._item_id: ItemId | None = None
-        self._carry = Pcm16Carry()
-        self._resampler = Resampler(*self._rates, Align.CONTENT)
+        self._items: dict[ItemId, _Conversion] = {}
+        """Items that may still get audio."""
         self._samples = _NOTHING
 
     def take(self, item_id: ItemId, audio: bytes) -> Samples:
         """Accept a piece of an item's audio; ``play`` hands it on. Returns how many samples it holds."""
-        if item_id != self._item_id:
-            self._item_id = item_id
-            self._carry = Pcm16Carry()
-            self._resampler = Resampler(*self._rates, Align.CONTENT)
-        self._samples = self._carry.take(audio)
+        item = self._items.get(item_id)
+        if item is None:
+            item = self._items[item_id] = _Conversion(Resampler(*self._rates, Align.CONTENT))
+        self._samples = item.carry.take(audio)
         return len(self._samples)
 
     def play(self, item_id: ItemId, generation: int, samples: Samples) -> None:
         """Hand the next ``samples`` of the accepted piece to the line."""
         piece, self._samples = self._samples[:samples], self._samples[samples:]
-        self._hand_on(item_id, generation, self._resampler.process(piece))
+        self._hand_on(item_id, generation, self._items[item_id].resampler.process(piece))
 
     def finish(self, item_id: ItemId, generation: int) -> None:
-        """Hand on what the conversion of this item still holds back."""
-        if item_id == self._item_id:
-            self._hand_on(item_id, generation, self._resampler.flush())
+        """Hand on what the conversion of this item still holds back; its next audio begins a new one."""
+        self._hand_on(item_id, generation, self._items.pop(item_id).resampler.flush())
+
+    def clear(self) -> None:
+        """Empty the line; what was in conversion belongs to what was cleared."""
+        self._items.clear()
+        self._line.clear()
 
     def _hand_on(self, item_id: ItemId, generation: int, samples: PCM) -> None:
         if len(samples):

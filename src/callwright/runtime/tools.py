@@ -30,13 +30,13 @@ class ToolRunner(Generic[Deps]):
         self._deps = deps
         self._party = party
         self._finished = finished
-        self._running: dict[asyncio.Task[None], None] = {}
+        self._running: dict[asyncio.Task[tuple[ToolOutcome, str]], None] = {}
 
     def start(self, command: StartTool) -> None:
         """Begin to run a tool; its end is reported to ``finished`` later, never from here."""
-        task = asyncio.get_running_loop().create_task(self._run(command), name=f"tool {command.name}")
+        task = asyncio.get_running_loop().create_task(self._outcome(command), name=f"tool {command.name}")
         self._running[task] = None
-        task.add_done_callback(lambda done: self._running.pop(done, None))
+        task.add_done_callback(lambda done: self._ended(command, done))
 
     async def close(self) -> None:
         """Cancel what still runs and wait for it; each is reported as cancelled."""
@@ -45,18 +45,18 @@ class ToolRunner(Generic[Deps]):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    async def _run(self, command: StartTool) -> None:
-        outcome, output = ToolOutcome.CANCELLED, _problem("the tool was stopped before it was through")
-        try:
-            outcome, output = await self._outcome(command)
-        finally:
-            self._finished(ToolFinished(command.tool_call_id, outcome, output))
+    def _ended(self, command: StartTool, task: asyncio.Task[tuple[ToolOutcome, str]]) -> None:
+        """Report an end: from the task's own end, since a task that is stopped before its first step never runs."""
+        del self._running[task]
+        stopped = ToolOutcome.CANCELLED, _problem("the tool was stopped before it was through")
+        outcome, output = stopped if task.cancelled() else task.result()
+        self._finished(ToolFinished(command.tool_call_id, outcome, output))
 
     async def _outcome(self, command: StartTool) -> tuple[ToolOutcome, str]:
         tool = self._tools[command.name]
         try:
             arguments = msgspec.json.decode(command.arguments or "{}", type=tool.arguments)
-        except msgspec.MsgspecError as problem:
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
             return ToolOutcome.RAISED, _problem(f"the arguments do not fit the tool: {problem}")
         context = Context(self._deps, self._party, command.tool_call_id)
         try:
@@ -71,7 +71,10 @@ class ToolRunner(Generic[Deps]):
 
 
 def _text(result: object) -> str:
-    return result if isinstance(result, str) else msgspec.json.encode(result).decode()
+    if isinstance(result, str):
+        result.encode()  # a half of a surrogate pair can't be sent
+        return result
+    return msgspec.json.encode(result).decode()
 
 
 def _problem(what: str) -> str:

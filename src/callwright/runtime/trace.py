@@ -36,7 +36,7 @@ class Trace:
         self._row([at_ms, "do", type(command).__name__, command])
 
     def audio(self, at_ms: Ms, *, sent_ms: Ms, held_ms: Ms) -> None:
-        """Note how much of the caller's audio was sent in the last second, and how much is held."""
+        """Note how much of the caller's audio has been sent so far, and how much is held now."""
         self._row([at_ms, "audio", {"sent_ms": sent_ms, "held_ms": held_ms}])
 
     def note(self, at_ms: Ms, kind: str, content: object) -> None:
