@@ -108,6 +108,16 @@ def test_the_answer_of_the_server_is_taken_for_what_it_is(text, is_cut, heard):
     assert record.turns()[0].cut_ms == 1_000
 
 
+def test_a_text_without_the_mark_of_a_cut_is_believed_only_after_the_truncate_was_confirmed():
+    record = at(Hearing.ASKING)
+    record.truncated(A)
+    record.retrieved(A, WRITTEN, is_cut=False)
+    assert only(record) == (WRITTEN, Source.RETRIEVED)
+    record.cut(CUT, 0)
+    record.retrieved(A, WRITTEN, is_cut=False)
+    assert only(record) == ("one two", Source.ESTIMATED)
+
+
 def test_an_answer_that_does_not_come_is_given_up_after_a_while():
     record = at(Hearing.ASKING)
     assert record.next_deadline_ms() == RETRIEVE_PATIENCE_MS
