@@ -13,6 +13,7 @@ from callwright.audio.formats import PCM16_24K, PCMU_8K
 from callwright.errors import UsageError
 from callwright.sim.models import Clip, Reply, ToolRequest
 from callwright.sim.server import ServerSettings, list_settings
+from callwright.sim.speech import PER_MS
 from callwright.wire.codec import encode_append
 
 # --- opening
@@ -185,6 +186,28 @@ def test_clear_throws_the_turn_away():
     assert client.the("input_audio_buffer.cleared")
     assert client.server.history == ()
     assert not client.of("response.created", "input_audio_buffer.speech_stopped")
+
+
+def test_what_is_cleared_before_it_is_told_is_never_told():
+    """A turn that was decided and not told yet leaves nothing behind: the next request is answered at once."""
+    client = Client(settings=replace(EXACT, start_told_ms=(400, 400)))
+    client.play(speech()["ask-parking"].pcm[: 300 * PER_MS])
+    client.send("input_audio_buffer.clear")
+    client.wait(2000)
+    assert not client.of("input_audio_buffer.speech_started")
+    client.send("response.create")
+    assert client.the("response.created")
+
+
+def test_a_commit_comes_after_the_beginning_that_was_not_told_yet():
+    client = Client(settings=replace(EXACT, start_told_ms=(400, 400)))
+    client.play(speech()["ask-parking"].pcm[: 300 * PER_MS])
+    client.send("input_audio_buffer.commit")
+    client.wait(1000)
+    told = [kind for kind in client.kinds() if kind.startswith("input_audio_buffer")]
+    assert told == ["input_audio_buffer.speech_started", "input_audio_buffer.committed"]
+    client.send("response.create")
+    assert client.the("response.created")
 
 
 # --- errors

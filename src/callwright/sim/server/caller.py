@@ -66,6 +66,7 @@ class CallerTurns:
         self._rng = rng
         self._item_id: ItemId | None = None
         self._told_ms: Ms = 0
+        self._clears = 0
 
     @property
     def caller_speaks(self) -> bool:
@@ -107,20 +108,25 @@ class CallerTurns:
                 "Expected at least 100ms of audio, but buffer only has 0.00ms of audio."
             )
             return Refusal("input_audio_buffer_commit_empty", message)
-        self._enter(ended, now_ms, now_ms, wants_reply=False)
+        self._tell_at(now_ms, partial(self._enter, ended, now_ms, wants_reply=False))
         return None
 
     def clear(self, now_ms: Ms) -> None:
-        """A client throws away what was heard since the last turn."""
+        """A client throws away what was heard since the last turn, and what it was not yet told of."""
         self._listener.clear()
         self._item_id = None
+        self._clears += 1
         self._teller.tell(InputAudioBufferCleared())
         self._replies.turn_ended(now_ms, now_ms, wants_reply=False)
 
     def _tell_at(self, due_ms: Ms, action: Action) -> None:
-        """Beginnings and ends are told in the order in which they were decided."""
+        """Beginnings and ends are told in the order in which they were decided, unless they are cleared before."""
         self._told_ms = max(self._told_ms, due_ms)
-        self._agenda.at(self._told_ms, action)
+        self._agenda.at(self._told_ms, partial(self._tell, action, self._clears))
+
+    def _tell(self, action: Action, clears: int, now_ms: Ms) -> None:
+        if clears == self._clears:
+            action(now_ms)
 
     def _start(self, confirmed: SpeechConfirmed, now_ms: Ms) -> None:
         self._item_id = ItemId(self._names.next("item"))
@@ -135,12 +141,11 @@ class CallerTurns:
             self._replies.cancel(now_ms, "turn_detected")
 
     def _stop(self, ended: TurnEnded, mark_ms: Ms, now_ms: Ms) -> None:
-        if self._item_id is None:
-            return  # the client threw its audio away
+        assert self._item_id is not None
         self._teller.tell(InputAudioBufferSpeechStopped(item_id=self._item_id, audio_end_ms=ended.audio_end_ms))
-        self._enter(ended, now_ms, mark_ms, wants_reply=self.answers_turns)
+        self._enter(ended, mark_ms, now_ms, wants_reply=self.answers_turns)
 
-    def _enter(self, ended: TurnEnded, now_ms: Ms, mark_ms: Ms, *, wants_reply: bool) -> None:
+    def _enter(self, ended: TurnEnded, mark_ms: Ms, now_ms: Ms, *, wants_reply: bool) -> None:
         """The turn becomes an item and gets its reply; its words are told when that is under way, or after it."""
         item_id = self._item_id or ItemId(self._names.next("item"))
         self._item_id = None

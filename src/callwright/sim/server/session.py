@@ -210,6 +210,7 @@ class ServerSession:
                 self._hear(data, audio, now_ms)
                 return
         self._handle(data, now_ms)
+        self.tick(now_ms)
 
     def _hear(self, data: bytes, audio: bytes, now_ms: Ms) -> None:
         if self._turns.is_silence(audio):
