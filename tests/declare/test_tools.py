@@ -274,4 +274,4 @@ async def main(line: Line, connector: Connector) -> None:
     for turn in call.turns:
         print(turn.speaker, turn.heard, "|", turn.written, turn.source)
 '''
-SLIP = "find_order(cw.Context(Shop(), None, ToolCallId('k')))\n"
+SLIP = "slip = find_order(cw.Context(Shop(), None, ToolCallId('k')))\n"

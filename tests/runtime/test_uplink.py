@@ -1,0 +1,55 @@
+"""Nothing that the caller says is lost or overtaken while the session is not ready, up to a bound."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callwright.audio.formats import FRAME_MS
+from callwright.runtime.uplink import HELD_MS_MAX, Uplink
+from callwright.wire.codec import encode_append
+
+HELD_FRAMES = HELD_MS_MAX // FRAME_MS
+
+
+class Sent(list[bytes]):
+    def send(self, message: bytes) -> None:
+        self.append(message)
+
+
+def frames(count: int, first: int = 0) -> list[bytes]:
+    return [number.to_bytes(4, "big") for number in range(first, first + count)]
+
+
+@given(held=st.integers(0, 2 * HELD_FRAMES), live=st.integers(0, 100))
+def test_what_was_held_goes_first_and_in_order(held: int, live: int) -> None:
+    uplink, sent = Uplink(), Sent()
+    given_frames = frames(held + live)
+    for frame in given_frames[:held]:
+        uplink.frame(frame)
+    assert uplink.held_ms == min(held, HELD_FRAMES) * FRAME_MS
+    uplink.open(sent)
+    for frame in given_frames[held:]:
+        uplink.frame(frame)
+    lost = max(held - HELD_FRAMES, 0)
+    assert sent == [encode_append(frame) for frame in given_frames[lost:]]
+    assert (uplink.frames, uplink.held_ms) == (held + live, 0)
+    assert uplink.held_sent_ms == (held - lost) * FRAME_MS
+    assert uplink.sent_ms == (held - lost + live) * FRAME_MS
+    assert uplink.lost_ms == lost * FRAME_MS
+
+
+def test_c046_the_hold_is_5_s_and_the_oldest_is_dropped_and_counted() -> None:
+    assert HELD_MS_MAX == 5_000
+    uplink, sent = Uplink(), Sent()
+    for frame in frames(HELD_FRAMES + 3):
+        uplink.frame(frame)
+    uplink.open(sent)
+    assert sent[0] == encode_append(frames(1, first=3)[0])
+    assert uplink.lost_ms == 60
+
+
+def test_an_uplink_that_is_closed_sends_nothing() -> None:
+    uplink = Uplink()
+    uplink.frame(b"\x00")
+    assert (uplink.sent_ms, uplink.held_sent_ms, uplink.held_ms) == (0, 0, 20)
