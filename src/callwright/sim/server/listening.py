@@ -188,13 +188,13 @@ class Listener:
         self._voice_ms = 0
 
     def _judge(self, now_ms: Ms, over_reply: bool) -> SpeechConfirmed | None:
-        """Decide once enough has been heard: over a reply by time and kind, else by voice alone."""
+        """Decide once enough has been heard: over a reply by time and kind, in silence by voice alone."""
         rule = self._settings
-        if over_reply:
-            waited_ms = now_ms - self._judged_ms
-            if waited_ms < rule.barge_in_judged_ms or self._voice_ms < rule.barge_in_share * waited_ms:
-                return None
-        elif self._voice_ms < rule.start_judged_ms:
+        waited_ms = now_ms - self._judged_ms
+        heard_ms, needed_ms = (
+            (waited_ms, rule.barge_in_judged_ms) if over_reply else (self._voice_ms, rule.start_judged_ms)
+        )
+        if heard_ms < needed_ms or self._voice_ms < rule.voice_share * waited_ms:
             return None
         verdict = _RULE[self._ear.kind_of(self._since(self._judged_ms), RATE_HZ)][0 if over_reply else 1]
         if verdict is _Verdict.RARELY:

@@ -20,6 +20,7 @@ MsRange = tuple[Ms, Ms]
 _LIVE = "measured on the live service, Nov 2026"
 _EARLIER = "measured on the live service, Oct 2026"
 _REFERENCE = "documented limit, Nov 2026"
+_FRAMES = "five frames of 32 ms, documented for the live service; only misread audio has less voice in a row"
 _RECORDED = "median over the recorded lines"
 _OURS = "chosen here; not measured"
 
@@ -42,16 +43,11 @@ class ServerSettings:
     # --- the caller's turns
     turn_end_ms: Annotated[Ms, "From the last word to the turn's end mark, on the audio clock.", _LIVE] = 500
     stop_told_ms: Annotated[MsRange, "From the end mark to speech_stopped.", _LIVE] = (83, 108)
-    start_told_ms: Annotated[MsRange, "From the first word to speech_started, while nothing is audible.", _OURS] = (
-        64,
-        100,
-    )
-    start_judged_ms: Annotated[
-        Ms, "Voice that makes a turn while nothing is audible; telling music takes 640.", _OURS
-    ] = 64
+    start_told_ms: Annotated[MsRange, "From the first word to speech_started in silence.", _FRAMES] = (170, 200)
+    start_judged_ms: Annotated[Ms, "Voice that makes a turn in silence; telling music takes 640.", _FRAMES] = 160
     barge_in_told_ms: Annotated[MsRange, "From the first word to speech_started, over a reply.", _EARLIER] = (760, 800)
     barge_in_judged_ms: Annotated[Ms, "Voice over a reply before its kind is judged.", _OURS] = 720
-    barge_in_share: Annotated[float, "Part of that time that must be voice.", _OURS] = 0.5
+    voice_share: Annotated[float, "Part of an attempt at a turn that must be voice.", _OURS] = 0.5
     voice_gap_ms: Annotated[Ms, "A longer gap before a turn is confirmed begins a new attempt.", _OURS] = 350
     padding_ms: Annotated[Ms, "Audio before the first word that belongs to the turn.", "the protocol's default"] = 300
     voice_threshold: Annotated[
