@@ -1,0 +1,109 @@
+"""The figures of many calls of one scenario, as one object with the same keys for every scenario.
+
+Quantiles are of the nearest rank: every figure is one that was measured, and a whole number stays one. Void calls give
+no figures but `caller_fidelity`. Rates are left out below `RATE_RUNS` calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from callwright.measure.figures import METRICS
+
+if TYPE_CHECKING:
+    from callwright.measure.figures import CallFigures
+    from callwright.measure.verdict import Verdict
+
+RATE_RUNS = 10
+"""A share of fewer events than this says too little to be shown."""
+_ALWAYS = "caller_fidelity"
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One call of a batch."""
+
+    seed: int
+    trace_sha256: str
+    """Of the client's trace, hexadecimal."""
+    figures: CallFigures
+    verdict: Verdict
+
+
+def summarise(
+    scenario: str,
+    client: str,
+    server: str,
+    settings: Mapping[str, object],
+    first_seed: int,
+    runs: Sequence[RunResult],
+    must_fail: Collection[str] | None = None,
+) -> dict[str, object]:
+    """Sum up runs, in order of seed. With ``must_fail`` a name in it that held in a run is a failure as well."""
+    runs = sorted(runs, key=lambda run: run.seed)
+    return {
+        "scenario": scenario,
+        "client": client,
+        "server": server,
+        "settings": dict(settings),
+        "seed": first_seed,
+        "runs": len(runs),
+        "trace_sha256": sha256("".join(run.trace_sha256 for run in runs).encode()).hexdigest(),
+        "metrics": _metrics(runs),
+        "expectations": _expectations(runs, must_fail or ()),
+        "void": [{"seed": run.seed, "reason": run.figures.void} for run in runs if run.figures.void],
+    }
+
+
+def went_as_expected(runs: Sequence[RunResult], must_fail: Collection[str] = ()) -> bool:
+    """Whether every run failed in exactly these names; without any, whether all expectations held. Void never does."""
+    return all(sorted(failure.name for failure in run.verdict.failed) == sorted(must_fail) for run in runs)
+
+
+def quantile(values: Sequence[float], percent: int) -> float:
+    """The smallest of ``values`` (at least one) that is not below ``percent`` per cent of them."""
+    return sorted(values)[max(0, -(-len(values) * percent // 100) - 1)]
+
+
+def _metrics(runs: Sequence[RunResult]) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for name, metric in METRICS.items():
+        counted = [run.figures.values for run in runs if name == _ALWAYS or not run.figures.void]
+        values = [value for figures in counted for value in figures.get(name, ())]
+        if values and not (metric.is_rate and len(values) < RATE_RUNS):
+            found[name] = {
+                "n": len(values),
+                "median": quantile(values, 50),
+                "p90": quantile(values, 90),
+                "min": min(values),
+                "max": max(values),
+            }
+    return found
+
+
+def _expectations(runs: Sequence[RunResult], must_fail: Collection[str]) -> dict[str, list[object]]:
+    """Names that held in every run, and per other name the seeds that failed, what was wanted, and what each got."""
+    failed: dict[str, list[tuple[int, str, str]]] = {}
+    held: dict[str, None] = {}
+    for run in runs:
+        for failure in run.verdict.failed:
+            failed.setdefault(failure.name, []).append((run.seed, failure.wanted, failure.got))
+        for name in run.verdict.passed:
+            held[name] = None
+            if name in must_fail:
+                failed.setdefault(f"{name} (must fail)", []).append((run.seed, "to fail", "held"))
+    return {
+        "passed": [name for name in held if name not in failed and name not in must_fail],
+        "failed": [
+            {
+                "name": name,
+                "seeds": [seed for seed, _, _ in each],
+                "wanted": each[0][1],
+                "got": [got for _, _, got in each],
+            }
+            for name, each in failed.items()
+        ],
+    }

@@ -1,0 +1,402 @@
+"""The figures of one call, by name. `METRICS` is the list of all there are, with their definitions.
+
+Everything is measured from the recording, on the call's one clock; what the client and the server believe is compared
+with that. A figure that a call cannot have (no interruption, no yield) is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from callwright.measure.hearing import Fate, hear_call
+from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
+from callwright.measure.void import script_fault, void_reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callwright.ids import ItemId, Ms
+    from callwright.measure.hearing import CallerTurn, HeardCall, Reply
+    from callwright.sim.record import CallRecord
+    from callwright.sim.speech import Recording
+
+YIELD_WINDOW_MS: Ms = 2_000
+RESTATED_WORDS = 3
+"""A run of fewer words that occurs twice is no repetition."""
+
+Values: TypeAlias = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A figure: its name, its unit, what it is, and over which events or window it is taken."""
+
+    name: str
+    unit: str
+    definition: str
+    window: str
+    values: Callable[[HeardCall], Values]
+    """Its values in one call, in order; none where the call cannot have it."""
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether it is a share of events, which says little of few."""
+        return self.unit == "share"
+
+
+@dataclass(frozen=True, slots=True)
+class HeardReply:
+    """One reply side by side: written, heard, and what server and client believe was heard."""
+
+    item_id: ItemId
+    written: str
+    heard: str
+    """The words that reached the ear whole."""
+    in_history: str
+    """What the server's history holds; empty if it is gone."""
+    in_transcript: str
+    """What the client's record holds as heard."""
+    started_ms: Ms | None
+    """Instant of its first audible sample at the ear; None if nothing was audible."""
+    ended_ms: Ms | None
+    was_cut: bool
+    partial: str | None
+    """The word under the cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFigures:
+    """What was measured of one call."""
+
+    values: Mapping[str, tuple[float, ...]]
+    """By the names of `METRICS`; a figure that the call cannot have is not there."""
+    void: str | None
+    """Why the call did not try what it was meant to; None if it did."""
+    replies: tuple[HeardReply, ...]
+    lines_heard: tuple[str, ...]
+    """Ids of the recorded agent lines of which every word was heard whole, in one reply or in several."""
+    lines_touched: tuple[str, ...]
+    """Ids of those of which anything arrived, if only a part of a word."""
+
+
+def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
+    """All figures of a finished call. ``speech`` has the recorded lines that were played in it."""
+    call = hear_call(record, speech)
+    measured = {name: tuple(metric.values(call)) for name, metric in METRICS.items()}
+    heard, touched = _lines(call)
+    return CallFigures(
+        values={name: values for name, values in measured.items() if values},
+        void=void_reason(call),
+        replies=tuple(_side_by_side(reply) for reply in call.replies),
+        lines_heard=heard,
+        lines_touched=touched,
+    )
+
+
+def _side_by_side(reply: Reply) -> HeardReply:
+    return HeardReply(
+        item_id=reply.item.item_id,
+        written=reply.written,
+        heard=reply.heard,
+        in_history=reply.in_history,
+        in_transcript=reply.in_transcript,
+        started_ms=reply.played.first_audible_ms,
+        ended_ms=reply.played.last_audible_ms,
+        was_cut=reply.was_cut,
+        partial=reply.under_cut,
+    )
+
+
+def _lines(call: HeardCall) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Agent lines heard whole, and those of which anything arrived, in order of appearance."""
+    heard: dict[str, dict[int, None]] = {}
+    for reply in call.replies:
+        for (line_id, word), fate in zip(reply.lines, reply.fates, strict=True):
+            if fate is not Fate.UNHEARD:
+                heard.setdefault(line_id, {})
+            if fate is Fate.WHOLE:
+                heard[line_id][word] = None
+    whole = tuple(line_id for line_id, words in heard.items() if len(words) == len(call.speech[line_id].words))
+    return whole, tuple(heard)
+
+
+# --- what was heard, and what is believed
+
+
+def _heard_error(call: HeardCall) -> Values:
+    sent = {cut.item_id: cut.audio_end_ms for cut in call.record.truncations}
+    return [
+        round(abs(sent.get(reply.item.item_id, reply.item.streamed_ms) - reply.played.ms))
+        for reply in call.replies
+        if reply.was_cut or reply.item.item_id in sent
+    ]
+
+
+def _heard(call: HeardCall) -> Values:
+    return [round(reply.played.ms) for reply in call.replies]
+
+
+def _unheard(reply: Reply, believed: str) -> int:
+    matched, foreign = reply.follow(believed)
+    return foreign + reply.count(Fate.UNHEARD, 0, matched)
+
+
+def _unheard_in_history(call: HeardCall) -> Values:
+    return _if_spoken(call, call.foreign_in_history + sum(_unheard(reply, reply.in_history) for reply in call.replies))
+
+
+def _unheard_in_transcript(call: HeardCall) -> Values:
+    wrong = sum(_unheard(reply, reply.in_transcript) for reply in call.replies)
+    return _if_spoken(call, call.foreign_in_transcript + wrong)
+
+
+def _heard_missing(call: HeardCall) -> Values:
+    missing = [reply.count(Fate.WHOLE, reply.follow(reply.in_transcript).matched) for reply in call.replies]
+    return _if_spoken(call, sum(missing))
+
+
+def _if_spoken(call: HeardCall, count: int) -> Values:
+    return (count,) if call.replies else ()
+
+
+# --- turns
+
+
+def _interruptions(call: HeardCall) -> Iterator[tuple[CallerTurn, Ms]]:
+    """Each true interruption, with the last audible instant of the reply that it was spoken over."""
+    for turn in call.turns:
+        if turn.line.is_interruption and turn.line.overlapped_ms:
+            for reply in call.replies:
+                first_ms, last_ms = reply.played.first_audible_ms, reply.played.last_audible_ms
+                if first_ms is not None and last_ms is not None and first_ms < turn.end_ms and last_ms > turn.onset_ms:
+                    yield turn, last_ms
+                    break
+
+
+def _yield_latency(call: HeardCall) -> Values:
+    return [last_ms - turn.onset_ms for turn, last_ms in _interruptions(call)]
+
+
+def _yield_after_confirmation(call: HeardCall) -> Values:
+    found = []
+    for turn, last_ms in _interruptions(call):
+        told = [each.at_ms for each in call.record.confirmations if turn.onset_ms <= each.at_ms < _next_ms(call, turn)]
+        found += [last_ms - told[0]] if told else []
+    return found
+
+
+def _yield_rate(call: HeardCall) -> Values:
+    return _share([latency <= YIELD_WINDOW_MS for latency in _yield_latency(call)])
+
+
+def _next_ms(call: HeardCall, turn: CallerTurn) -> float:
+    """When the caller's next turn begins."""
+    return min((each.onset_ms for each in call.turns if each.onset_ms > turn.onset_ms), default=float("inf"))
+
+
+def _answers(call: HeardCall) -> Iterator[tuple[CallerTurn, Ms | None]]:
+    """Each turn of the caller, with the start of the reply that began between its onset and the next one's."""
+    starts = sorted(r.played.first_audible_ms for r in call.replies if r.played.first_audible_ms is not None)
+    for turn in call.turns:
+        yield turn, next((at for at in starts if turn.onset_ms <= at < _next_ms(call, turn)), None)
+
+
+def _response_latency(call: HeardCall) -> Values:
+    return [start_ms - turn.end_ms for turn, start_ms in _answers(call) if start_ms is not None]
+
+
+def _response_rate(call: HeardCall) -> Values:
+    return _share([start_ms is not None for _, start_ms in _answers(call)])
+
+
+def _agent_interruption_rate(call: HeardCall) -> Values:
+    starts = [reply.played.first_audible_ms for reply in call.replies]
+    inside = [start for start in starts if start is not None and any(t.onset_ms < start < t.end_ms for t in call.turns)]
+    return (len(inside) / len(call.turns),) if call.turns else ()
+
+
+def _share(happened: Sequence[bool]) -> Values:
+    return (sum(happened) / len(happened),) if happened else ()
+
+
+# --- what is said again
+
+
+def _starts_over(call: HeardCall) -> Values:
+    if not call.replies:
+        return ()
+    first, *later = [reply.written for reply in call.replies if reply.played.first_audible_ms is not None] or [""]
+    begun = opening(first)
+    again = [text for text in later if begun in (opening(text), opening(without_lead_in(text)))]
+    return (len(again) if len(begun) == OPENING_WORDS else 0,)
+
+
+def _answer_restates(call: HeardCall) -> Values:
+    found = []
+    for number, reply in enumerate(call.replies):
+        later = call.replies[number + 1 :]
+        if reply.was_cut and later:
+            run = max(longest_run(words_of(reply.heard), words_of(other.heard)) for other in later)
+            found.append(run if run >= RESTATED_WORDS else 0)
+    return found
+
+
+def _own_voice(call: HeardCall) -> Values:
+    agent = [words_of(reply.written) for reply in call.replies]
+    caller = [words_of(call.speech[line.line_id].text) for line in call.record.caller_lines]
+    count = 0
+    for text in call.understood:
+        words = words_of(text)
+        own = max((longest_run(words, said) for said in agent), default=0)
+        count += own > max((longest_run(words, said) for said in caller), default=0) and 2 * own >= len(words)
+    return (count,) if call.understood else ()
+
+
+# --- the call itself
+
+
+def _known(value: float | None) -> Values:
+    return () if value is None else (value,)
+
+
+_TABLE = (
+    Metric(
+        "heard_error_ms",
+        "ms",
+        "Absolute difference between the length at which the server was told to cut a reply and the length that reached"
+        " the caller's ear, measured in the recording. A reply that ended early at the ear and was not truncated counts"
+        " with all the audio that left the server, because that is what the server goes by.",
+        "per reply that was truncated or ended early at the ear",
+        _heard_error,
+    ),
+    Metric(
+        "heard_ms",
+        "ms",
+        "Length of a reply, from its beginning, that reached the caller's ear, measured in the recording.",
+        "per reply",
+        _heard,
+    ),
+    Metric(
+        "unheard_words_in_history",
+        "words",
+        "Words in the replies of the server's history that the caller's ear never received.",
+        "sum over the call's replies",
+        _unheard_in_history,
+    ),
+    Metric(
+        "unheard_words_in_transcript",
+        "words",
+        "Words that the client's own transcript has as heard and the caller's ear never received.",
+        "sum over the call's replies",
+        _unheard_in_transcript,
+    ),
+    Metric(
+        "heard_words_missing",
+        "words",
+        "Words that the caller heard whole and that the client's transcript lacks.",
+        "sum over the call's replies",
+        _heard_missing,
+    ),
+    Metric(
+        "yield_latency_ms",
+        "ms",
+        "From the caller's first audible sample to the last audible sample, at his ear, of the reply that he speaks"
+        " over. A reply that plays on to its own end counts with that.",
+        "per interruption that lay over audible agent speech",
+        _yield_latency,
+    ),
+    Metric(
+        "yield_after_confirmation_ms",
+        "ms",
+        "From the server telling that the caller speaks over a reply to the last audible sample of that at his ear;"
+        " a playback lag that nothing can empty is part of it. Negative where the reply stopped in a pause.",
+        "per interruption that the server confirmed before the caller's next turn",
+        _yield_after_confirmation,
+    ),
+    Metric(
+        "yield_rate",
+        "share",
+        "Interruptions whose yield latency is at most 2.0 s.",
+        "interruptions of a call that lay over audible agent speech",
+        _yield_rate,
+    ),
+    Metric(
+        "response_latency_ms",
+        "ms",
+        "From the caller's last audible sample to the first audible sample of the reply that begins after his onset and"
+        " before his next one. Negative where the reply begins before he ends.",
+        "per turn of the caller that is answered; murmurs are no turns",
+        _response_latency,
+    ),
+    Metric(
+        "response_rate",
+        "share",
+        "Turns of the caller that are answered before he speaks again.",
+        "turns of a call; murmurs are no turns",
+        _response_rate,
+    ),
+    Metric(
+        "agent_interruption_rate",
+        "share",
+        "Replies that begin inside the caller's speech, over the caller's turns; may exceed 1.",
+        "turns of a call; murmurs are no turns",
+        _agent_interruption_rate,
+    ),
+    Metric(
+        "starts_over",
+        "replies",
+        f"Later replies whose first {OPENING_WORDS} content words equal those of the first audible reply; a lead-in may"
+        " stand before them.",
+        "sum over the call's audible replies",
+        _starts_over,
+    ),
+    Metric(
+        "answer_restates",
+        "words",
+        f"Longest run of words heard of a cut reply that is heard again in a later one; 0 below {RESTATED_WORDS} words."
+        " A lead-in does not hide it.",
+        "per reply that was cut and that another follows",
+        _answer_restates,
+    ),
+    Metric(
+        "own_voice_as_caller",
+        "turns",
+        "Caller turns in the server's history of which half or more is a run of the agent's own words, longer than any"
+        " run of the caller's.",
+        "sum over the caller turns in history",
+        _own_voice,
+    ),
+    Metric(
+        "session_ready_ms",
+        "ms",
+        "From pickup to the model's session being configured.",
+        "per call; absent if it never was",
+        lambda call: _known(call.record.session_ready_ms),
+    ),
+    Metric(
+        "held_sent_ms",
+        "ms",
+        "Caller audio that was held until the session was ready and then sent.",
+        "per call",
+        lambda call: (call.record.held_sent_ms,),
+    ),
+    Metric(
+        "connected_s",
+        "s",
+        "Length of the model's connection.",
+        "per call",
+        lambda call: (call.record.connected_ms / 1000,),
+    ),
+    Metric(
+        "caller_fidelity",
+        "1 or 0",
+        "1 if the simulated caller followed his script: every line spoken, every interruption over audible speech.",
+        "per call, void ones included; all other figures leave void calls out",
+        lambda call: (0 if script_fault(call) else 1,),
+    ),
+)
+
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _TABLE}
+"""Every figure, by name, in the order of the reference."""

@@ -1,0 +1,180 @@
+"""What is to be measured of a call, found in its recording: how every reply was heard, and when the caller spoke."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from callwright.core.heard import Speaker
+from callwright.measure.played import Played, audible_bounds_ms, measure_played, placed_clips
+from callwright.measure.texts import Prefix, follow
+from callwright.sim.ear import Ear, Placement
+from callwright.sim.models import AgentSaid, CallerSaid
+from callwright.sim.speech import RATE_HZ
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from callwright.ids import ItemId, Ms
+    from callwright.measure.played import PlacedClip
+    from callwright.sim.record import CallerLine, CallRecord, SpokenItem
+    from callwright.sim.speech import Recording
+
+DELIVERED = 0.9
+"""A word was heard whole when at least so much of its samples arrived, and the ear finds at least `EAR_SHARE` of it."""
+EAR_SHARE = 0.5
+MISSED = 0.1
+"""A word was not heard when at most so much of its samples arrived. Between the two it is under the cut: neutral."""
+FRAME_MS: Ms = 20
+"""A reply of which less than this is missing was not cut."""
+
+
+class Fate(Enum):
+    """What became of a written word at the caller's ear."""
+
+    WHOLE = auto()
+    UNDER_CUT = auto()
+    UNHEARD = auto()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One reply: what was written, what arrived, and what server and client believe."""
+
+    item: SpokenItem
+    clips: tuple[PlacedClip, ...]
+    played: Played
+    fates: tuple[Fate, ...]
+    in_history: str
+    in_transcript: str
+
+    @property
+    def written(self) -> str:
+        """The whole text."""
+        return " ".join(word.text for word in self.item.words)
+
+    @property
+    def heard(self) -> str:
+        """The words that arrived whole."""
+        return " ".join(w.text for w, fate in zip(self.item.words, self.fates, strict=True) if fate is Fate.WHOLE)
+
+    @property
+    def under_cut(self) -> str | None:
+        """The word that began and did not end at the ear; the last, if there are several."""
+        cut = [w.text for w, fate in zip(self.item.words, self.fates, strict=True) if fate is Fate.UNDER_CUT]
+        return cut[-1] if cut else None
+
+    @property
+    def was_cut(self) -> bool:
+        """Whether it ended early at the ear."""
+        return self.item.audio_ms - self.played.ms >= FRAME_MS
+
+    @property
+    def lines(self) -> list[tuple[str, int]]:
+        """For each word the recorded line that it is from, and its number there."""
+        return [(clip.line.id, n) for clip in self.clips for n in range(clip.first_word, clip.end_word)]
+
+    def follow(self, text: str) -> Prefix:
+        """How a text follows this reply."""
+        return follow(text, [word.text for word in self.item.words])
+
+    def count(self, fate: Fate, begin: int, end: int | None = None) -> int:
+        """How many of the words from ``begin`` up to ``end`` (excluded) have this fate."""
+        return self.fates[begin:end].count(fate)
+
+
+@dataclass(frozen=True, slots=True)
+class CallerTurn:
+    """A scripted line that takes the floor, with its bounds measured from the caller's channel."""
+
+    line: CallerLine
+    onset_ms: Ms
+    end_ms: Ms
+
+
+@dataclass(frozen=True)
+class HeardCall:
+    """A call with everything that its figures need."""
+
+    record: CallRecord
+    speech: Mapping[str, Recording]
+    replies: tuple[Reply, ...]
+    turns: tuple[CallerTurn, ...]
+
+    @cached_property
+    def foreign_in_history(self) -> int:
+        """Words that history holds of replies that were never spoken."""
+        spoken = [reply.item.item_id for reply in self.replies]
+        said = (item for item in self.record.history if isinstance(item, AgentSaid) and item.item_id not in spoken)
+        return sum(len(item.text.split()) for item in said)
+
+    @cached_property
+    def foreign_in_transcript(self) -> int:
+        """Words that the client's transcript holds of replies that were never spoken."""
+        spoken = [reply.item.item_id for reply in self.replies]
+        turns = (turn for turn in self.record.turns if turn.speaker is Speaker.AGENT and turn.item_id not in spoken)
+        return sum(len(turn.heard.split()) for turn in turns)
+
+    @property
+    def understood(self) -> list[str]:
+        """The caller's turns as the server understood them."""
+        return [item.text for item in self.record.history if isinstance(item, CallerSaid)]
+
+
+def hear_call(record: CallRecord, speech: Mapping[str, Recording]) -> HeardCall:
+    """Find every reply and every line of the caller in the recording."""
+    history = {item.item_id: item.text for item in record.history if isinstance(item, AgentSaid)}
+    transcript = {turn.item_id: turn.heard for turn in record.turns}
+    replies = tuple(_reply(item, record, speech, history, transcript) for item in record.spoken)
+    turns = [_turn(line, record) for line in record.caller_lines if speech[line.line_id].kind != "murmur"]
+    return HeardCall(record, speech, replies, tuple(turn for turn in turns if turn))
+
+
+def _turn(line: CallerLine, record: CallRecord) -> CallerTurn | None:
+    sound = record.recording
+    bounds = audible_bounds_ms(sound.caller, sound.rate_hz, line.started_ms, line.ended_ms)
+    return CallerTurn(line, *bounds) if bounds else None
+
+
+def _reply(
+    item: SpokenItem,
+    record: CallRecord,
+    speech: Mapping[str, Recording],
+    history: Mapping[ItemId, str],
+    transcript: Mapping[ItemId, str],
+) -> Reply:
+    clips = placed_clips(item, speech)
+    played = measure_played(item, clips, record.ear, record.recording)
+    in_history, in_transcript = history.get(item.item_id, ""), transcript.get(item.item_id, "")
+    return Reply(item, tuple(clips), played, tuple(_fates(item, clips, played)), in_history, in_transcript)
+
+
+def _fates(item: SpokenItem, clips: Sequence[PlacedClip], played: Played) -> list[Fate]:
+    arrived = [played.share(word.start_ms, word.end_ms) for word in item.words]
+    fates: list[Fate] = []
+    for clip in clips:
+        parts = arrived[len(fates) : len(fates) + clip.end_word - clip.first_word]
+        found = _found(clip, played) if max(parts) > MISSED else [0.0] * len(parts)
+        fates += [_fate(part, share) for part, share in zip(parts, found, strict=True)]
+    return fates
+
+
+def _fate(arrived: float, found: float) -> Fate:
+    if MISSED < arrived < DELIVERED:
+        return Fate.UNDER_CUT
+    return Fate.WHOLE if arrived >= DELIVERED and found >= EAR_SHARE else Fate.UNHEARD
+
+
+def _found(clip: PlacedClip, played: Played) -> list[float]:
+    """How much of each word of a clip the ear finds where it should be."""
+    first, end = (round(at * played.rate_hz / RATE_HZ) for at in (clip.at, clip.at + clip.length))
+    place = Placement(clip.line.id, clip.first_word, clip.end_word, 0)
+    heard = _ear(clip.line).follow(played.sound[first:end], played.rate_hz, [place])
+    return [word.share for word in heard]
+
+
+@lru_cache(maxsize=256)
+def _ear(line: Recording) -> Ear:
+    return Ear([line])

@@ -1,0 +1,12 @@
+"""The table of figures for the documentation."""
+
+from __future__ import annotations
+
+from callwright.measure.figures import METRICS
+
+
+def metrics_table() -> str:
+    """Every figure with unit, definition and window, as a Markdown table."""
+    head = "| name | unit | what it is | taken |\n|---|---|---|---|\n"
+    rows = [f"| `{m.name}` | {m.unit} | {m.definition} | {m.window} |\n" for m in METRICS.values()]
+    return head + "".join(rows)

@@ -1,0 +1,83 @@
+"""Whether a call held to what its scenario expects of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callwright.measure.figures import CallFigures
+
+NOT_MEASURED = "not measured"
+
+
+class Expected(Protocol):
+    """What a scenario expects."""
+
+    @property
+    def max(self) -> Mapping[str, float]:
+        """The most that each value of a metric may be."""
+
+    @property
+    def min(self) -> Mapping[str, float]:
+        """The least that each value of a metric may be."""
+
+    @property
+    def heard(self) -> Sequence[str]:
+        """Agent lines that must be heard whole."""
+
+    @property
+    def not_heard(self) -> Sequence[str]:
+        """Agent lines of which nothing may be heard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An expectation that did not hold: a metric, ``heard``, ``not_heard``, or ``void``."""
+
+    name: str
+    wanted: str
+    got: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The names of the expectations that held, and the failures, in the scenario's order; one entry a name."""
+
+    passed: tuple[str, ...]
+    failed: tuple[Failure, ...]
+
+
+def judge(figures: CallFigures, expect: Expected) -> Verdict:
+    """Hold figures against expectations. A void call fails as ``void``, whatever it measured."""
+    if figures.void:
+        return Verdict((), (Failure("void", "a call that tries what it is meant to", figures.void),))
+    failures: dict[str, Failure | None] = {}
+    for name, failure in _checked(figures, expect):
+        failures[name] = failures.get(name) or failure
+    passed = tuple(name for name, failure in failures.items() if failure is None)
+    return Verdict(passed, tuple(failure for failure in failures.values() if failure))
+
+
+def _checked(figures: CallFigures, expect: Expected) -> Iterator[tuple[str, Failure | None]]:
+    """Every expectation by name, with its failure if it did not hold."""
+    for name, limit in expect.max.items():
+        most = max(figures.values.get(name, ()), default=None)
+        yield name, _failure(name, f"at most {limit:g}", most, most is not None and most <= limit)
+    for name, limit in expect.min.items():
+        least = min(figures.values.get(name, ()), default=None)
+        yield name, _failure(name, f"at least {limit:g}", least, least is not None and least >= limit)
+    if expect.heard:
+        lost = [line_id for line_id in expect.heard if line_id not in figures.lines_heard]
+        yield "heard", Failure("heard", ", ".join(expect.heard), f"not whole: {', '.join(lost)}") if lost else None
+    if expect.not_heard:
+        told = [line_id for line_id in expect.not_heard if line_id in figures.lines_touched]
+        wanted = f"nothing of {', '.join(expect.not_heard)}"
+        yield "not_heard", Failure("not_heard", wanted, f"heard: {', '.join(told)}") if told else None
+
+
+def _failure(name: str, wanted: str, got: float | None, held: bool) -> Failure | None:
+    return None if held else Failure(name, wanted, NOT_MEASURED if got is None else f"{got:g}")

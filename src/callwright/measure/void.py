@@ -1,0 +1,49 @@
+"""Why a call did not try what it was meant to. Such a call is void: it counts as a failure and gives no figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from callwright.measure.hearing import HeardCall
+    from callwright.sim.record import CallerLine, CallRecord
+
+_OWN_CLIENT = "callwright"
+_OPTIONS = {"lag_ms": "--lag-ms {}", "lag_fixed_ms": "--lag-fixed-ms {}"}
+
+
+def void_reason(call: HeardCall) -> str | None:
+    """Why this call is void, and how to play it again; None if it is not."""
+    record = call.record
+    fault = f"the call broke off: {record.error}" if record.error else script_fault(call)
+    return fault and f"VOID {record.scenario} seed {record.seed}: {fault}; replay: {_replay(record)}"
+
+
+def script_fault(call: HeardCall) -> str | None:
+    """What of the caller's script did not happen; None if all of it did."""
+    for number, line in enumerate(call.record.caller_lines, 1):
+        if line.is_interruption and not line.overlapped_ms:
+            what = f"{_ended(call, line)}, trigger {_seconds(line.started_ms)}"
+            return f"line {number} overlapped 0 ms of speech ({what})"
+    if call.record.unspoken:
+        length_ms = len(call.record.recording.agent) * 1000 // call.record.recording.rate_hz
+        return f"{', '.join(call.record.unspoken)} never came (call ended {_seconds(length_ms)})"
+    return None
+
+
+def _ended(call: HeardCall, line: CallerLine) -> str:
+    """When the last audible reply before a line ended."""
+    bounds = ((reply.played.first_audible_ms, reply.played.last_audible_ms) for reply in call.replies)
+    ends = [end for start, end in bounds if start is not None and end is not None and start < line.started_ms]
+    return f"reply ended {_seconds(max(ends))}" if ends else "no reply was heard"
+
+
+def _replay(record: CallRecord) -> str:
+    options = [wording.format(record.settings[name]) for name, wording in _OPTIONS.items() if name in record.settings]
+    options += ["--no-truncate"] if record.settings.get("truncate") is False else []
+    options += [f"--client {record.client}"] if record.client != _OWN_CLIENT else []
+    return " ".join(["callwright call", record.scenario, f"--seed {record.seed}", *options])
+
+
+def _seconds(ms: int) -> str:
+    return f"{ms / 1000:.2f} s"
