@@ -95,7 +95,7 @@ class Client:
 
     def send_raw(self, data: bytes) -> None:
         self.server.receive(data, self.now_ms)
-        self._collect()
+        self.collect()
 
     def configure(self, **session: Any) -> None:
         audio = {"input": {"format": self.format.to_wire()}}
@@ -153,10 +153,11 @@ class Client:
         while (due_ms := self.server.next_deadline_ms()) is not None and due_ms <= end_ms:
             self.now_ms = max(self.now_ms, due_ms)
             self.server.tick(self.now_ms)
-            self._collect()
+            self.collect()
         self.now_ms = end_ms
 
-    def _collect(self) -> None:
+    def collect(self) -> None:
+        """Take what the server sent."""
         for data in self.server.outgoing():
             assert_official_server(data)
             event = Heard(msgspec.json.decode(data))

@@ -361,7 +361,7 @@ def test_whatever_a_client_sends_responses_open_and_end_one_by_one(acts, seed, n
         perform(client, act, what)
     client.wait(8000)
     client.server.disconnect(client.now_ms)
-    client._collect()
+    client.collect()
     open_id = None
     for event in client.events:
         if event["type"] == "response.created":

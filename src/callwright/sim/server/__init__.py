@@ -13,6 +13,7 @@ history    the conversation, and what a cut leaves of it
 config     what ``session.update`` may say
 telling    the server events, in the protocol's order
 agenda     what is still to be done, by time
+common     what all of these work with
 session    the whole, behind ``receive`` and ``outgoing``
 memory     a connection to it on the running event loop
 ========== =====================================================================

@@ -24,15 +24,11 @@ from callwright.wire.server import (
 )
 
 if TYPE_CHECKING:
-    import random
-
     from callwright.audio.formats import AudioFormat
     from callwright.sim.ear import Ear
-    from callwright.sim.server.agenda import Action, Agenda
-    from callwright.sim.server.history import History
+    from callwright.sim.server.agenda import Action
+    from callwright.sim.server.common import Common
     from callwright.sim.server.replies import Replies
-    from callwright.sim.server.settings import ServerSettings
-    from callwright.sim.server.telling import Names, Teller
 
 MUSIC = "[music]"
 
@@ -40,30 +36,19 @@ MUSIC = "[music]"
 class CallerTurns:
     """Tells the client when the caller began and stopped, and lets the reply follow."""
 
-    def __init__(
-        self,
-        ear: Ear,
-        audio_format: AudioFormat,
-        replies: Replies,
-        history: History,
-        teller: Teller,
-        agenda: Agenda,
-        names: Names,
-        settings: ServerSettings,
-        rng: random.Random,
-    ) -> None:
+    def __init__(self, ear: Ear, audio_format: AudioFormat, replies: Replies, common: Common) -> None:
         self.answers_turns = True
         """A turn gets a reply without being asked for it."""
         self.confirmations: list[Confirmation] = []
-        self._listener = Listener(ear, audio_format, settings, rng)
+        self._listener = Listener(ear, audio_format, common.settings, common.rng)
         self._ear = ear
         self._replies = replies
-        self._history = history
-        self._teller = teller
-        self._agenda = agenda
-        self._names = names
-        self._settings = settings
-        self._rng = rng
+        self._history = common.history
+        self._teller = common.teller
+        self._agenda = common.agenda
+        self._names = common.names
+        self._settings = common.settings
+        self._rng = common.rng
         self._item_id: ItemId | None = None
         self._told_ms: Ms = 0
         self._clears = 0

@@ -28,10 +28,9 @@ from callwright.wire.items import FunctionCallItem, Item
 
 if TYPE_CHECKING:
     from callwright.sim.models import Model
-    from callwright.sim.server.agenda import Action, Agenda
-    from callwright.sim.server.history import History
-    from callwright.sim.server.settings import MsRange, ServerSettings
-    from callwright.sim.server.telling import Names, Teller
+    from callwright.sim.server.agenda import Action
+    from callwright.sim.server.common import Common
+    from callwright.sim.server.settings import MsRange
     from callwright.sim.speech import Recording
 
 _CALL_ID_LENGTH = 37
@@ -56,26 +55,16 @@ class _Response:
 class Replies:
     """Makes, paces and cuts the agent's replies."""
 
-    def __init__(
-        self,
-        model: Model,
-        speech: Mapping[str, Recording],
-        history: History,
-        teller: Teller,
-        agenda: Agenda,
-        names: Names,
-        settings: ServerSettings,
-        rng: random.Random,
-    ) -> None:
+    def __init__(self, model: Model, speech: Mapping[str, Recording], common: Common) -> None:
         self._model = model
         self._speech = speech
-        self._history = history
-        self._teller = teller
-        self._agenda = agenda
-        self._names = names
-        self._settings = settings
-        self._rng = rng
-        self._model_rng = random.Random(rng.getrandbits(64))
+        self._history = common.history
+        self._teller = common.teller
+        self._agenda = common.agenda
+        self._names = common.names
+        self._settings = common.settings
+        self._rng = common.rng
+        self._model_rng = random.Random(common.rng.getrandbits(64))
         self._open: _Response | None = None
         self._audible_until_ms: Ms = 0
         self._is_held = False

@@ -11,24 +11,21 @@ client's event, and changes nothing. After ``connect``, ``receive``, ``tick`` or
 
 from __future__ import annotations
 
-import binascii
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
-import pybase64
 
 from callwright.errors import RemoteProtocolError
 from callwright.ids import ItemId, Ms
 from callwright.sim.record import Confirmation, SpokenItem, Truncation
-from callwright.sim.server.agenda import Agenda
 from callwright.sim.server.caller import CallerTurns
+from callwright.sim.server.common import Common
 from callwright.sim.server.config import Config
-from callwright.sim.server.history import History, Refusal, stamped
+from callwright.sim.server.history import Refusal, stamped
 from callwright.sim.server.replies import Replies
 from callwright.sim.server.settings import ServerSettings
-from callwright.sim.server.telling import Names, Teller
 from callwright.wire.client import (
     ClientEvent,
     ConversationItemCreate,
@@ -63,9 +60,6 @@ CLOSED_BY_CLIENT = (1000, "")
 CLOSED_IDLE = (4408, "nothing received for too long")
 CLOSED_EXPIRED = (4410, "session_expired")
 
-_APPEND_HEAD = b'{"type":"input_audio_buffer.append","audio":"'
-_APPEND_TAIL = b'"}'
-
 
 class _Named(msgspec.Struct):
     event_id: str | None = None
@@ -89,26 +83,11 @@ class ServerSession:
         rng: random.Random,
         settings: ServerSettings | None = None,
     ) -> None:
-        self._settings = settings = settings or ServerSettings()
         self._config = Config()
-        self._agenda = Agenda()
-        self._history = History()
-        self._names = names = Names(f"{rng.getrandbits(32):08x}")
-        self._teller = Teller(names.next("conv"), with_items=settings.item_events)
-        self._session_id = names.next("sess")
-        self._rng = rng
-        self._replies = Replies(model, speech, self._history, self._teller, self._agenda, names, settings, rng)
-        self._turns = CallerTurns(
-            ear,
-            self._config.input_format,
-            self._replies,
-            self._history,
-            self._teller,
-            self._agenda,
-            names,
-            settings,
-            rng,
-        )
+        self._common = common = Common.for_session(settings or ServerSettings(), rng)
+        self._session_id = common.names.next("sess")
+        self._replies = Replies(model, speech, common)
+        self._turns = CallerTurns(ear, self._config.input_format, self._replies, common)
         self._received_ms: Ms = 0
         self._silence = (b"", 0)  # the last append that was digital silence, and its bytes of audio
         self.closing: tuple[int, str] | None = None
@@ -121,12 +100,12 @@ class ServerSession:
     @property
     def history(self) -> tuple[HistoryItem, ...]:
         """The conversation as the model sees it."""
-        return self._history.items
+        return self._common.history.items
 
     @property
     def spoken(self) -> tuple[SpokenItem, ...]:
         """Every reply as the model made it."""
-        return self._history.spoken
+        return self._common.history.spoken
 
     @property
     def confirmations(self) -> tuple[Confirmation, ...]:
@@ -137,57 +116,57 @@ class ServerSession:
 
     def connect(self, now_ms: Ms) -> None:
         """A client connects."""
-        self._agenda.run(now_ms)
+        self._common.agenda.run(now_ms)
         self._received_ms = now_ms
-        rule = self._settings
-        ready_ms = now_ms + self._rng.randint(*rule.ready_after_ms)
+        rule = self._common.settings
+        ready_ms = now_ms + self._common.rng.randint(*rule.ready_after_ms)
         self._created_ms = max(now_ms, ready_ms - rule.update_takes_ms)
-        self._agenda.at(self._created_ms, self._tell_created)
-        self._agenda.at(now_ms + rule.longest_session_ms, self._expire)
-        self._agenda.at(now_ms + rule.longest_silence_ms, self._check_idle)
+        self._common.agenda.at(self._created_ms, self._tell_created)
+        self._common.agenda.at(now_ms + rule.longest_session_ms, self._expire)
+        self._common.agenda.at(now_ms + rule.longest_silence_ms, self._check_idle)
 
     def disconnect(self, now_ms: Ms) -> None:
         """The client is gone: an open reply ends with what had left."""
-        self._agenda.run(now_ms)
+        self._common.agenda.run(now_ms)
         if self.closing is None:
             self._close(CLOSED_BY_CLIENT, now_ms)
 
     def tick(self, now_ms: Ms) -> None:
         """Do what is due."""
         if self.closing is None:
-            self._agenda.run(now_ms)
+            self._common.agenda.run(now_ms)
 
     def next_deadline_ms(self) -> Ms | None:
         """When ``tick`` is wanted next."""
-        return None if self.closing else self._agenda.next_ms
+        return None if self.closing else self._common.agenda.next_ms
 
     def outgoing(self) -> list[bytes]:
         """The messages for the client since the last time, in order."""
-        return self._teller.drain()
+        return self._common.teller.drain()
 
     def _tell_created(self, _now_ms: Ms) -> None:
-        self._teller.tell(SessionCreated(session=self._config.told(self._session_id)))
+        self._common.teller.tell(SessionCreated(session=self._config.told(self._session_id)))
 
     def _tell_updated(self, config: Config, _now_ms: Ms) -> None:
-        self._teller.tell(SessionUpdated(session=config.told(self._session_id)))
+        self._common.teller.tell(SessionUpdated(session=config.told(self._session_id)))
 
     def _expire(self, now_ms: Ms) -> None:
-        minutes = self._settings.longest_session_ms // 60_000
+        minutes = self._common.settings.longest_session_ms // 60_000
         message = f"Your session hit the maximum duration of {minutes} minutes."
-        self._teller.refused(Refusal("session_expired", message), None)
+        self._common.teller.refused(Refusal("session_expired", message), None)
         self._close(CLOSED_EXPIRED, now_ms)
 
     def _check_idle(self, now_ms: Ms) -> None:
-        limit_ms = self._received_ms + self._settings.longest_silence_ms
+        limit_ms = self._received_ms + self._common.settings.longest_silence_ms
         if now_ms >= limit_ms:
             self._close(CLOSED_IDLE, now_ms)
         else:
-            self._agenda.at(limit_ms, self._check_idle)
+            self._common.agenda.at(limit_ms, self._check_idle)
 
     def _close(self, closing: tuple[int, str], now_ms: Ms) -> None:
         """End the session; nothing happens in it afterwards."""
         self._replies.cancel(now_ms, "client_cancelled")
-        self._agenda.clear()
+        self._common.agenda.clear()
         self.closing = closing
 
     # --- the client's events
@@ -201,31 +180,20 @@ class ServerSession:
         silence, nbytes = self._silence
         if data == silence and self._turns.skip(nbytes):
             return
-        if data.startswith(_APPEND_HEAD) and data.endswith(_APPEND_TAIL):
-            try:
-                audio = pybase64.b64decode(data[len(_APPEND_HEAD) : -len(_APPEND_TAIL)], validate=True)
-            except binascii.Error:
-                pass  # another field follows the audio, or it is wrong: the decoder tells
-            else:
-                self._hear(data, audio, now_ms)
-                return
         self._handle(data, now_ms)
         self.tick(now_ms)
-
-    def _hear(self, data: bytes, audio: bytes, now_ms: Ms) -> None:
-        if self._turns.is_silence(audio):
-            self._silence = (data, len(audio))
-        self._turns.hear(audio, now_ms)
 
     def _handle(self, data: bytes, now_ms: Ms) -> None:
         decoder = ClientDecoder()
         try:
             event = decoder.decode(data)
         except RemoteProtocolError as error:
-            self._teller.refused(Refusal("invalid_event", str(error)), _named(data))
+            self._common.teller.refused(Refusal("invalid_event", str(error)), _named(data))
             return
         if isinstance(event, InputAudioBufferAppend):
-            self._hear(data, event.audio, now_ms)
+            if self._turns.is_silence(event.audio):
+                self._silence = (data, len(event.audio))
+            self._turns.hear(event.audio, now_ms)
         elif isinstance(event, SessionUpdate):
             prefix = "session.update: session."
             strange = [name.removeprefix(prefix) for name in decoder.unknown_fields if name.startswith(prefix)]
@@ -235,7 +203,7 @@ class ServerSession:
 
     def _answer(self, event: ClientEvent, refusal: Refusal | None) -> None:
         if refusal is not None:
-            self._teller.refused(refusal, event.event_id)
+            self._common.teller.refused(refusal, event.event_id)
 
     def _do(self, event: ClientEvent, now_ms: Ms) -> Refusal | None:
         match event:
@@ -269,32 +237,32 @@ class ServerSession:
             self._silence = (b"", 0)
         self._config = config
         self._turns.answers_turns = config.create_response
-        told_ms = max(now_ms, self._created_ms) + self._settings.update_takes_ms
-        self._agenda.at(told_ms, partial(self._tell_updated, config))
+        told_ms = max(now_ms, self._created_ms) + self._common.settings.update_takes_ms
+        self._common.agenda.at(told_ms, partial(self._tell_updated, config))
         return None
 
     def _create_item(self, event: ConversationItemCreate) -> Refusal | None:
-        item_id = ItemId(event.item.id or self._names.next("item"))
+        item_id = ItemId(event.item.id or self._common.names.next("item"))
         after = None if isinstance(event.previous_item_id, msgspec.UnsetType) else event.previous_item_id
-        previous = self._history.post(item_id, event.item, after)
+        previous = self._common.history.post(item_id, event.item, after)
         if isinstance(previous, Refusal):
             return previous
-        self._teller.posted(stamped(event.item, item_id), previous)
+        self._common.teller.posted(stamped(event.item, item_id), previous)
         return None
 
     def _retrieve(self, item_id: str) -> Refusal | None:
-        item = self._history.retrieve(item_id)
+        item = self._common.history.retrieve(item_id)
         if isinstance(item, Refusal):
             return item
-        self._teller.tell(ConversationItemRetrieved(item=item))
+        self._common.teller.tell(ConversationItemRetrieved(item=item))
         return None
 
     def _truncate(self, event: ConversationItemTruncate, now_ms: Ms) -> Refusal | None:
-        refusal = self._history.truncate(event.item_id, event.content_index, event.audio_end_ms)
+        refusal = self._common.history.truncate(event.item_id, event.content_index, event.audio_end_ms)
         item_id = ItemId(event.item_id)
         self.truncations.append(Truncation(item_id, event.audio_end_ms, now_ms, refusal is not None))
         if refusal is None:
-            self._teller.tell(
+            self._common.teller.tell(
                 ConversationItemTruncated(
                     item_id=item_id, content_index=event.content_index, audio_end_ms=event.audio_end_ms
                 )
@@ -302,9 +270,9 @@ class ServerSession:
         return refusal
 
     def _delete(self, item_id: str) -> Refusal | None:
-        refusal = self._history.remove(item_id)
+        refusal = self._common.history.remove(item_id)
         if refusal is None:
-            self._teller.tell(ConversationItemDeleted(item_id=item_id))
+            self._common.teller.tell(ConversationItemDeleted(item_id=item_id))
         return refusal
 
     def _create_response(self, event: ResponseCreate, now_ms: Ms) -> Refusal | None:
