@@ -1,1 +1,1 @@
-"""The command line, one file per command; nothing here is imported before it is needed."""
+"""The command line: one file per command, loaded when it is called."""

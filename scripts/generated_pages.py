@@ -1,0 +1,131 @@
+"""Writes the parts of the documentation that are generated, between their markers.
+
+    python scripts/generated_pages.py            write them
+    python scripts/generated_pages.py --check    say which are stale, and exit with 1 if one is
+
+README.md holds a real run of the demo; the references of scenarios and of the local server's settings come from the
+schema and from the settings themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->"
+COLUMNS = 100
+KEPT_ROWS = 3
+"""Rows of each transcript that are shown in the README: up to the interruption."""
+
+
+def demo() -> str:
+    """What ``make demo`` prints, with the rows of each transcript behind the interruption left out."""
+    command = [sys.executable, "-m", "callwright", "demo"]
+    environment = {**os.environ, "COLUMNS": str(COLUMNS)}
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True, text=True)
+    shown = "\n".join(trimmed(done.stdout.splitlines()))
+    return f"```console\n$ make demo\n{shown}\n```\n"
+
+
+def trimmed(lines: list[str]) -> Iterator[str]:
+    """The lines without the rows of a transcript after its first ones; three dots say where."""
+    rows = 0
+    for line in lines:
+        rows = rows + 1 if re.match(r"\d+:\d\d ", line) else rows if rows and line.startswith(" ") else 0
+        if rows <= KEPT_ROWS:
+            yield line
+        elif rows == KEPT_ROWS + 1 and line[0] != " ":
+            yield "..."
+
+
+def server_settings() -> str:
+    """The settings of the local server as a table."""
+    from callwright.sim.server import list_settings
+
+    rows = [(f"`{info.name}`", told(info.default), info.about, info.source) for info in list_settings()]
+    return table(("setting", "default", "what", "source"), rows)
+
+
+def told(value: object) -> str:
+    """A default as one reads it; a range whose ends are equal is one number."""
+    if isinstance(value, tuple):
+        low, high = value
+        return f"{low}" if low == high else f"{low} to {high}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def scenario_keys() -> str:
+    """The keys of each part of a scenario as a table, from the schema."""
+    schema = json.loads((ROOT / "src/callwright/sim/scenario.schema.json").read_text("utf-8"))
+    parts = {
+        "The file": schema,
+        **{f"`{name}`": part for name, part in schema["$defs"].items() if "properties" in part},
+    }
+    return "\n".join(f"### {title}\n\n{table(('key', 'value', 'what'), rows(part))}" for title, part in parts.items())
+
+
+def rows(part: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Key, value and meaning of each property of an object; required keys are bold."""
+    for key, value in part["properties"].items():
+        name = f"**`{key}`**" if key in part.get("required", ()) else f"`{key}`"
+        yield name, kind(value), value.get("description", "")
+
+
+def kind(value: Mapping[str, Any]) -> str:
+    """What a property may be, and its default."""
+    if "enum" in value:
+        what = " or ".join(f"`{choice}`" for choice in value["enum"])
+    elif "const" in value:
+        what = f"`{value['const']}`"
+    elif "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        what = {"share": "a share, 0 to 1", "lines": "ids of lines"}.get(name, f"see `{name}`")
+    elif "minimum" in value:
+        what = f"{value['minimum']} to {value['maximum']}"
+    else:
+        what = {"array": "list", "object": "mapping"}.get(value["type"], value["type"])
+    default = value.get("default", [])
+    return what if default == [] else f"{what}; default {told(default)}"
+
+
+def table(head: tuple[str, ...], body: Any) -> str:
+    """A Markdown table."""
+    lines = [head, ("---",) * len(head), *body]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+PAGES: Mapping[str, Callable[[], str]] = {
+    "README.md": demo,
+    "docs/reference/scenario.md": scenario_keys,
+    "docs/reference/server-settings.md": server_settings,
+}
+
+
+def main(check: bool) -> int:
+    """Write the pages, or only look at them. Returns the exit code."""
+    stale = []
+    for name, generate in PAGES.items():
+        path = ROOT / name
+        text = path.read_text("utf-8")
+        before, _, rest = text.partition(BEGIN)
+        fresh = before + BEGIN + generate() + END + rest.partition(END)[2]
+        if fresh != text:
+            stale.append(name)
+            if not check:
+                path.write_text(fresh, "utf-8")
+    for name in stale:
+        print(f"{name}: {'is stale; run scripts/generated_pages.py' if check else 'written'}")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

@@ -1,0 +1,38 @@
+"""``callwright call``: one call, shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from callwright.cli import options, show
+from callwright.cli.playing import make_plan, play_one, progress, save
+
+
+@click.command("call")
+@click.argument("scenario")
+@options.seed
+@options.playing
+@options.out("out")
+@options.json_lines
+@options.quiet
+@click.pass_context
+def command(
+    ctx: click.Context, /, scenario: str, seed: int, out: Path, as_json: bool, quiet: bool, **setup: Any
+) -> None:
+    """Play one call of SCENARIO (a name, or the path of a YAML file) and show what was heard.
+
+    Writes call.wav (caller left, agent as heard right), trace.jsonl and figures.json.
+    """
+    plan = make_plan(scenario, options.Setup(**setup))
+    with progress(f"{plan.scenario.name}, seed {seed}", 1, quiet=quiet):
+        played = play_one(plan, seed)
+        directory = save(played, out)
+    if as_json:
+        click.echo(json.dumps(plan.summary([played.run])))
+    else:
+        show.call(played, directory)
+    ctx.exit(0 if plan.held(played.run) else 1)

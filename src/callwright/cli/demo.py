@@ -1,0 +1,38 @@
+"""``callwright demo``: the same call twice, with a naive client and with ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from callwright.cli import options, show
+from callwright.cli.playing import make_plan, play_one, progress, save
+from callwright.sim.world import OURS
+
+LAG_MS = 1500
+"""How far the phone bridge plays behind the stream, and tells nobody."""
+
+
+@click.command("demo")
+@click.argument("name", default="check-in")
+@options.seed
+@options.out("out/demo")
+@options.quiet
+@click.pass_context
+def command(ctx: click.Context, name: str, seed: int, out: Path, quiet: bool) -> None:
+    """Play the scenario NAME (check-in, if none is given) twice over a phone bridge that plays 1.5 s behind the stream.
+
+    First a naive client takes the call, then Callwright's; for both it is shown what the caller heard beside what the
+    client and the server believe.
+    """
+    plans = [make_plan(name, options.Setup(client, lag_ms=LAG_MS)) for client in ("naive", OURS)]
+    with progress(name, len(plans), quiet=quiet) as advance:
+        calls = []
+        for plan in plans:
+            played = play_one(plan, seed)
+            calls.append((played, save(played, out)))
+            advance()
+    show.demo(calls)
+    ours, _ = calls[-1]
+    ctx.exit(0 if ours.plan.held(ours.run) else 1)

@@ -1,0 +1,60 @@
+"""The entry of the command line: which commands there are, and how each way of ending becomes an exit code.
+
+Commands are imported when they are called, so that ``--help`` loads nothing but click.
+
+0: what was expected held. 1: it did not. 2: wrong use or input. 130: interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from callwright.errors import CallwrightError, UsageError
+
+COMMANDS = {
+    "call": "Play one call and show what was heard.",
+    "demo": "Play one call with a naive client and with Callwright's, side by side.",
+    "measure": "Play many calls and show figures over all of them.",
+    "scenarios": "List the scenarios that can be named.",
+}
+"""What each command does, by its name; its code is ``command`` in the file of the same name."""
+
+INTERRUPTED = 130
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"callwright.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except CallwrightError as problem:
+            click.echo(f"callwright: {problem}", err=True)
+            ctx.exit(2 if isinstance(problem, UsageError) else 1)
+        except KeyboardInterrupt:
+            click.echo("callwright: interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+        except BrokenPipeError:  # whoever read the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(1)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="callwright")
+def main() -> None:
+    """Realtime voice agents that follow the ear, played and measured offline."""

@@ -1,0 +1,104 @@
+"""The options that commands share: how calls are played, and where results go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from callwright.core.session import Can
+from callwright.errors import UsageError
+from callwright.ids import Ms
+from callwright.sim.scenario import Scenario
+from callwright.sim.world import CLIENTS, OURS, Options
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_LONGEST_LAG_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What the options say about how calls are played."""
+
+    client: str | None = None
+    before: bool = False
+    lag_ms: Ms | None = None
+    lag_fixed_ms: Ms | None = None
+    no_truncate: bool = False
+
+    @property
+    def options(self) -> Options:
+        """What they change of the scenario."""
+        return Options(self.lag_ms, self.lag_fixed_ms, can=~Can.TRUNCATE if self.no_truncate else None)
+
+    def client_for(self, scenario: Scenario) -> str:
+        """Who takes the call. Raises UsageError for ``--before`` with ``--client``, or without a baseline."""
+        if not self.before:
+            return self.client or OURS
+        if self.client:
+            raise UsageError("--before is the scenario's own baseline: leave out --client")
+        if scenario.before is None:
+            raise UsageError(f"{scenario.path}: the scenario has no baseline (before); name one with --client")
+        return scenario.before.client
+
+    def must_fail(self, scenario: Scenario) -> tuple[str, ...] | None:
+        """What must fail for the run to be as it should; None where all must hold."""
+        return scenario.before.must_fail if self.before and scenario.before else None
+
+    def arguments(self) -> str:
+        """The same options as they are typed, each with a blank before it."""
+        given = {"--client": self.client, "--lag-ms": self.lag_ms, "--lag-fixed-ms": self.lag_fixed_ms}
+        flags = {"--before": self.before, "--no-truncate": self.no_truncate}
+        typed = [f" {name} {value}" for name, value in given.items() if value is not None]
+        return "".join(typed + [f" {name}" for name, is_set in flags.items() if is_set])
+
+
+def _all(*options: Callable[[_Function], _Function]) -> Callable[[_Function], _Function]:
+    def decorate(function: _Function) -> _Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+playing = _all(
+    click.option("--client", type=click.Choice(CLIENTS), help="Who takes the calls.  [default: callwright]"),
+    click.option("--before", is_flag=True, help="Take the scenario's own baseline, which must fail as it says."),
+    click.option(
+        "--lag-ms",
+        type=click.IntRange(0, _LONGEST_LAG_MS),
+        metavar="MS",
+        help="Playback behind the stream that nobody reports and a clear empties, as in a phone bridge.",
+    ),
+    click.option(
+        "--lag-fixed-ms",
+        type=click.IntRange(0, _LONGEST_LAG_MS),
+        metavar="MS",
+        help="Playback behind the stream that is reported and cannot be emptied, as in wireless headphones.",
+    ),
+    click.option("--no-truncate", is_flag=True, help="Stop the voice, but do not tell the server where."),
+)
+"""The fields of `Setup`."""
+
+seed = click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, metavar="S", help="What makes a run unique."
+)
+json_lines = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per scenario, one a line.")
+quiet = click.option("--quiet", is_flag=True, help="Print no progress, and no remarks on single runs.")
+
+
+def out(default: str | None) -> Callable[[_Function], _Function]:
+    """The option that says where recordings, traces and figures go."""
+    return click.option(
+        "--out",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=default,
+        show_default=default is not None,
+        metavar="DIR",
+        help="Where each call's files go: DIR/SCENARIO-CLIENT-SEED.",
+    )

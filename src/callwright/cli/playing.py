@@ -1,0 +1,127 @@
+"""From a scenario's name to measured calls and their files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import wave
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import callwright.apps
+from callwright.cli.options import Setup
+from callwright.measure.batch import RunResult, summarise, went_as_expected
+from callwright.measure.figures import METRICS, measure_call
+from callwright.measure.verdict import judge
+from callwright.sim.record import CallRecord, StereoRecording
+from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
+from callwright.sim.speech import Speech
+from callwright.sim.world import load_agent, play, tools_of
+
+ROOTS = tuple(Path(place) for place in callwright.apps.__path__)
+"""Where scenarios are looked for by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A scenario and how it is played."""
+
+    scenario: Scenario
+    setup: Setup
+    client: str
+
+    @property
+    def must_fail(self) -> tuple[str, ...] | None:
+        """What must fail; None where all must hold."""
+        return self.setup.must_fail(self.scenario)
+
+    def held(self, run: RunResult) -> bool:
+        """Whether a run ended as it should."""
+        return went_as_expected([run], self.must_fail or ())
+
+    def replay(self, seed: int) -> str:
+        """The command that plays one of the calls again."""
+        name = self.scenario.name if self.scenario.name in find_scenarios(ROOTS) else str(self.scenario.path)
+        return f"callwright call {name} --seed {seed}{self.setup.arguments()}"
+
+    def summary(self, runs: Sequence[RunResult]) -> dict[str, Any]:
+        """The figures of one run or more as a JSON object."""
+        return summarise(
+            self.scenario.name,
+            self.client,
+            load_agent(self.scenario.agent).model.provider,
+            self.setup.options.told(),
+            runs[0].seed,
+            runs,
+            self.must_fail,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A call that was played and measured."""
+
+    plan: Plan
+    record: CallRecord
+    run: RunResult
+
+
+def make_plan(name_or_path: str, setup: Setup) -> Plan:
+    """Read the scenario of this name or path; what it names is found in the working directory, too.
+
+    Raises UsageError and ScenarioError.
+    """
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    scenario = load_scenario(locate_scenario(name_or_path, ROOTS), tools_of, METRICS)
+    return Plan(scenario, setup, setup.client_for(scenario))
+
+
+def play_one(plan: Plan, seed: int) -> Played:
+    """Play and measure one call."""
+    record = play(plan.scenario, seed, client=plan.client, options=plan.setup.options)
+    figures = measure_call(record, Speech.load(plan.scenario.speech))
+    verdict = judge(figures, plan.scenario.expect)
+    return Played(plan, record, RunResult(seed, hashlib.sha256(record.trace).hexdigest(), figures, verdict))
+
+
+def save(played: Played, parent: Path) -> Path:
+    """Write a call's recording (caller left, agent as heard right), trace and figures. Returns their directory."""
+    record = played.record
+    directory = parent / f"{record.scenario}-{record.client}-{record.seed}"
+    directory.mkdir(parents=True, exist_ok=True)
+    _write_wav(directory / "call.wav", record.recording)
+    (directory / "trace.jsonl").write_bytes(record.trace)
+    figures = {**played.plan.summary([played.run]), "replies": [asdict(reply) for reply in played.run.figures.replies]}
+    (directory / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+    return directory
+
+
+def _write_wav(path: Path, recording: StereoRecording) -> None:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(2)
+        file.setsampwidth(2)
+        file.setframerate(recording.rate_hz)
+        file.writeframes(np.stack((recording.caller, recording.agent), axis=1).astype("<i2").tobytes())
+
+
+@contextmanager
+def progress(what: str, total: int, *, quiet: bool) -> Iterator[Callable[[], None]]:
+    """A bar on the terminal, if there is one, while ``total`` calls are played; call what it yields after each."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    # Drawn when something is done, not by a thread of its own: virtual time is sealed against threads.
+    with Progress(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+        task = bar.add_task(what, total=total)
+        bar.refresh()
+        yield lambda: bar.update(task, advance=1, refresh=True)

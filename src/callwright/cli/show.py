@@ -1,0 +1,309 @@
+"""What people look at: a call's timeline, what was heard beside what is believed, figures, lists.
+
+Everything is plain text first and coloured second, so that it reads the same in a pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from callwright.cli.playing import Plan, Played
+from callwright.measure.figures import METRICS
+from callwright.sim.speech import Speech, normalise
+
+if TYPE_CHECKING:
+    from callwright.ids import Ms
+    from callwright.measure.batch import RunResult
+    from callwright.measure.figures import CallFigures, HeardReply
+    from callwright.measure.verdict import Failure
+    from callwright.sim.record import CallRecord
+    from callwright.sim.scenario import Scenario
+
+_WIDEST = 120
+_LANE = 14
+"""Columns of the names before the timeline's lanes."""
+_STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
+
+_LEGEND = Text("(word) // cut in the word   [words] never heard   {words} heard, not believed", style="dim")
+
+HEADLINE: Mapping[str, str] = {
+    "heard_error_ms": "cut told within",
+    "unheard_words_in_transcript": "unheard words in the transcript",
+    "unheard_words_in_history": "in the history",
+    "heard_words_missing": "heard words missing",
+    "yield_latency_ms": "silent after",
+    "starts_over": "starts over",
+}
+"""The figures of the one line under a call, and how they are named there."""
+
+
+def call(played: Played, directory: Path) -> None:
+    """One call, whole."""
+    figures = played.run.figures
+    _print(_title(played), "", _timeline(played.record, _width()), "", _transcript(played), _LEGEND, "")
+    _print(_figures_table(figures), "", _verdict(played.plan, [played.run]), _files(directory))
+
+
+def demo(calls: Sequence[tuple[Played, Path]]) -> None:
+    """The same call with one client after the other: of each the picture, the words, and what came of it."""
+    plan = calls[0][0].plan
+    lag = f"the line plays {plan.setup.lag_ms or 0} ms behind the stream"
+    _print(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}; {lag}."))
+    for played, directory in calls:
+        _print("", _title(played), "", _timeline(played.record, _width()), "", _transcript(played), _LEGEND, "")
+        _print(_sentence(played), _headline(played.run.figures), _files(directory))
+
+
+def batch(plan: Plan, runs: Sequence[RunResult]) -> None:
+    """Figures and expectations over the runs of one scenario."""
+    summary = plan.summary(runs)
+    last = runs[-1].seed
+    heading = _heading(plan, f"seeds {runs[0].seed} to {last}" if len(runs) > 1 else f"seed {last}")
+    table = Table("metric", box=None, padding=(0, 2, 0, 0), header_style="dim")
+    columns = ("n", "median", "p90", "min", "max")
+    for column in columns:
+        table.add_column(column, justify="right")
+    for name, values in summary["metrics"].items():
+        table.add_row(name, *(_number(values[column]) for column in columns))
+    _print(heading, "", table, "", _verdict(plan, runs), "")
+
+
+def scenarios(found: Iterable[Scenario]) -> None:
+    """Names, and what happens in each."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    for scenario in found:
+        table.add_row(Text(scenario.name, style="bold"), scenario.about)
+    _print(table)
+
+
+def remark(plan: Plan, run: RunResult) -> str:
+    """Why a run did not end as it should, in one line with the command that plays it again."""
+    if run.figures.void:
+        return _void(plan, run)
+    failed = (
+        "; ".join(map(_failure, run.verdict.failed)) or f"nothing failed, but {', '.join(plan.must_fail or ())} must"
+    )
+    return f"FAILED {plan.scenario.name} seed {run.seed}: {failed}; replay: {plan.replay(run.seed)}"
+
+
+def _width() -> int:
+    return min(Console().width, _WIDEST)
+
+
+def _print(*parts: RenderableType) -> None:
+    """Print one below the other, no wider than reads well, and without blanks at the ends of lines."""
+    console = Console(highlight=False, emoji=False, markup=False, width=_width())
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip(), color=console.is_terminal)
+
+
+def _title(played: Played) -> Text:
+    return _heading(played.plan, f"seed {played.run.seed}")
+
+
+def _heading(plan: Plan, seeds: str) -> Text:
+    settings = [f"{name}={value}" for name, value in plan.setup.options.told().items()]
+    return Text.assemble((plan.client, "bold reverse"), "  " + ", ".join([plan.scenario.name, seeds, *settings]))
+
+
+# --- the picture ----------------------------------------------------------------------------------------------------
+
+
+def _timeline(record: CallRecord, width: int) -> Text:
+    """Two lanes over the seconds of the call: what the caller said, and what he heard."""
+    cells = width - _LANE - 1
+    length_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
+    cell_ms = max(100, -(-length_ms // cells // 100) * 100)
+    count = -(-length_ms // cell_ms)
+    caller = _lane([(line.started_ms, line.ended_ms) for line in record.caller_lines], cell_ms, count)
+    agent = _lane([(span.at_ms, span.at_ms + span.to_ms - span.from_ms) for span in record.ear], cell_ms, count)
+    both = "".join("^" if "█" == one == other else " " for one, other in zip(caller, agent, strict=True))
+    lanes = [
+        Text.assemble(("caller says".ljust(_LANE), "bold"), (caller, "cyan")),
+        Text.assemble(("caller hears".ljust(_LANE), "bold"), (agent, "green")),
+        Text.assemble(" " * _LANE, (_ruler(cell_ms, count, cells), "dim")),
+    ]
+    if both.strip():
+        lanes.insert(2, Text.assemble(("both at once".ljust(_LANE), "dim"), (both, "red")))
+    return Text("\n").join(lanes)
+
+
+def _lane(spans: Iterable[tuple[Ms, Ms]], cell_ms: Ms, count: int) -> str:
+    """One character a cell: full where at least half of it is speech, half where some is."""
+    covered = [0] * count
+    for start_ms, end_ms in spans:
+        for cell in range(start_ms // cell_ms, min(count, -(-end_ms // cell_ms))):
+            covered[cell] += min(end_ms, (cell + 1) * cell_ms) - max(start_ms, cell * cell_ms)
+    return "".join("█" if 2 * ms >= cell_ms else "▄" if ms else "·" for ms in covered)
+
+
+def _ruler(cell_ms: Ms, count: int, cells: int) -> str:
+    step_s = next((step for step in _STEPS_S if step * 1000 >= 8 * cell_ms), _STEPS_S[-1])
+    ruler = ""
+    for second in range(0, count * cell_ms // 1000 + 1, step_s):
+        label = f"{second} s"
+        column = second * 1000 // cell_ms
+        if column + len(label) <= cells:
+            ruler = ruler.ljust(column) + label
+    return ruler
+
+
+# --- the words ------------------------------------------------------------------------------------------------------
+
+
+def _transcript(played: Played) -> Table:
+    """The call's words by time: on the left what reached the caller's ear, on the right what is believed of it."""
+    speech = Speech.load(played.plan.scenario.speech)
+    table = Table(box=None, padding=(0, 2, 0, 0), expand=True, header_style="bold", pad_edge=False)
+    table.add_column("", width=11, style="dim")
+    table.add_column("heard by the caller", ratio=1)
+    table.add_column("believed by client and server", ratio=1)
+    rows: list[tuple[Ms, str, Text, Text]] = [
+        (line.started_ms, "caller", Text(speech[line.line_id].text, style="cyan"), Text())
+        for line in played.record.caller_lines
+    ]
+    sent_ms = {item.item_id: item.started_ms for item in played.record.spoken}
+    for reply in played.run.figures.replies:
+        at_ms = sent_ms[reply.item_id] if reply.started_ms is None else reply.started_ms
+        rows.append((at_ms, "agent", _heard(reply), _believed(reply)))
+    for at_ms, who, heard, believed in sorted(rows, key=lambda row: row[0]):
+        table.add_row(f"{at_ms // 60_000}:{at_ms // 1000 % 60:02} {who}", heard, believed)
+    return table
+
+
+def _heard(reply: HeardReply) -> Text:
+    """The words that were heard; in braces those that the client's record lacks."""
+    words = reply.heard.split()
+    known = _shared(words, reply.in_transcript.split())
+    text = _marked(words, known, "{}", "yellow") if words else Text("nothing", style="dim")
+    if reply.partial:
+        text.append(f" ({reply.partial.strip('.,!?')})", style="dim")
+    return text.append(" //", style="red") if reply.was_cut else text
+
+
+def _believed(reply: HeardReply) -> Text:
+    """What the client's record and the server's history hold; in brackets the words that were never heard."""
+    beliefs = {"client": reply.in_transcript, "server": reply.in_history}
+    client, server = (list(map(normalise, text.split())) for text in beliefs.values())
+    if client != server:
+        return Text("\n").join(
+            Text.assemble((f"{who}: ", "dim"), _belief(text, reply)) for who, text in beliefs.items()
+        )
+    if client == list(map(normalise, reply.heard.split())) and not reply.was_cut:
+        return Text("the same", style="dim")
+    return _belief(reply.in_transcript, reply)
+
+
+def _belief(text: str, reply: HeardReply) -> Text:
+    words = text.split()
+    heard = _shared(words, [*reply.heard.split(), *([reply.partial] if reply.partial else [])])
+    return _marked(words, heard, "[]", "red") if words else Text("nothing", style="dim")
+
+
+def _shared(words: Sequence[str], others: Sequence[str]) -> int:
+    """How many words both begin with; the last of ``others`` may have been heard in part."""
+    count = 0
+    for word, other in zip(words, others, strict=False):
+        if normalise(word) != normalise(other):
+            break
+        count += 1
+    return count
+
+
+def _marked(words: Sequence[str], known: int, brackets: str, style: str) -> Text:
+    """Words of which those from ``known`` on stand in brackets."""
+    text = Text(" ".join(words[:known]))
+    if known < len(words):
+        text.append(" " if known else "")
+        text.append(f"{brackets[0]}{' '.join(words[known:])}{brackets[1]}", style=style)
+    return text
+
+
+# --- the figures ----------------------------------------------------------------------------------------------------
+
+
+def _headline(figures: CallFigures) -> Text:
+    measured = [(label, name) for name, label in HEADLINE.items() if name in figures.values]
+    shown = [f"{label} {_value(name, max(figures.values[name]))}" for label, name in measured]
+    return Text(" · ".join(shown))
+
+
+def _sentence(played: Played) -> Text:
+    """One sentence on what came of the call."""
+    values = played.run.figures.values
+    unheard, in_history, missing = (
+        sum(values.get(name, ()))
+        for name in ("unheard_words_in_transcript", "unheard_words_in_history", "heard_words_missing")
+    )
+    if unheard or in_history:
+        who = f"{played.record.client}'s record holds {_words(unheard)} that the caller never heard"
+        return Text(f"{who}; the server's history {_words(in_history)}.", style="bold red")
+    if missing:
+        return Text(f"{played.record.client}'s record lacks {_words(missing)} that the caller heard.", style="bold red")
+    return Text("Client and server believe what the caller heard, and nothing else.", style="bold green")
+
+
+def _words(count: float) -> str:
+    return f"{count:g} word{'s' * (count != 1)}" if count else "no words"
+
+
+def _figures_table(figures: CallFigures) -> Table:
+    table = Table.grid(padding=(0, 3, 0, 0))
+    for name, values in figures.values.items():
+        table.add_row(name, " ".join(_value(name, value) for value in values))
+    return table
+
+
+def _value(name: str, value: float) -> str:
+    unit = METRICS[name].unit
+    return f"{_number(value)} ms" if unit == "ms" else _number(value)
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _verdict(plan: Plan, runs: Sequence[RunResult]) -> Text:
+    """Which expectations held in all runs, and which did not in how many."""
+    text = Text()
+    failed: dict[str, list[tuple[RunResult, Failure]]] = {}
+    for run in runs:
+        for failure in () if run.figures.void else run.verdict.failed:
+            failed.setdefault(failure.name, []).append((run, failure))
+    if held := [name for name in runs[0].verdict.passed if name not in failed]:
+        text.append("held    ", style="green").append(", ".join(held) + "\n")
+    for name, cases in failed.items():
+        run, failure = cases[0]
+        must = " (as it must)" if name in (plan.must_fail or ()) else ""
+        text.append("failed  ", style="red")
+        text.append(f"{_failure(failure)} in {len(cases)} of {len(runs)}{must}; {plan.replay(run.seed)}\n")
+    for run in runs:
+        if run.figures.void:
+            text.append(f"{_void(plan, run)}\n", style="bold red")
+    text.rstrip()
+    return text
+
+
+def _void(plan: Plan, run: RunResult) -> str:
+    """Why a run is void, with a command that finds a scenario given by its path as well."""
+    reason, _, _ = (run.figures.void or "").partition("; replay: ")
+    return f"{reason}; replay: {plan.replay(run.seed)}"
+
+
+def _failure(failure: Failure) -> str:
+    return f"{failure.name}: wanted {failure.wanted}, got {failure.got}"
+
+
+def _files(directory: Path) -> Text:
+    names = ("call.wav", "trace.jsonl", "figures.json")
+    return Text(f"files   {directory}/{{{','.join(names)}}}", style="dim")

@@ -1,0 +1,72 @@
+"""``callwright measure``: figures over many calls, the same wherever and whenever they are played."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+from tests.cli.calling import callwright, process, variant
+
+KEYS = ["scenario", "client", "server", "settings", "seed", "runs", "trace_sha256", "metrics", "expectations", "void"]
+
+
+def test_the_same_seeds_give_the_same_bytes_in_two_processes_and_two_hash_seeds() -> None:
+    arguments = ("measure", "check-in", "--runs", 3, "--seed", 1, "--json")
+    one, other = (process(*arguments, PYTHONHASHSEED=seed) for seed in ("0", "1"))
+    assert one.returncode == other.returncode == 0, one.stderr
+    assert one.stdout == other.stdout
+    assert not one.stderr
+    summary = json.loads(one.stdout)
+    assert list(summary) == KEYS
+    assert (summary["seed"], summary["runs"], summary["void"]) == (1, 3, [])
+    assert list(summary["metrics"]["heard_error_ms"]) == ["n", "median", "p90", "min", "max"]
+    assert summary["metrics"]["heard_error_ms"]["max"] <= 20
+    assert list(summary["expectations"]) == ["passed", "failed"]
+
+
+def test_each_scenario_has_a_line_of_its_own_and_one_that_fails_fails_all(tmp_path: Path) -> None:
+    strict = variant(tmp_path, "strict", ("starts_over: 0", "yield_latency_ms: 0"))
+    result = callwright("measure", strict, "check-in", "--json", "--quiet")
+    assert result.exit_code == 1
+    first, second = map(json.loads, result.stdout.splitlines())
+    assert (first["scenario"], second["scenario"]) == ("strict", "check-in")
+    assert [failure["name"] for failure in first["expectations"]["failed"]] == ["yield_latency_ms"]
+    assert second["expectations"]["failed"] == []
+    assert not result.stderr
+
+
+def test_settings_are_told_and_keep_what_is_believed_from_the_server(tmp_path: Path) -> None:
+    result = callwright("measure", "check-in", "--lag-ms", 1500, "--no-truncate", "--json", "--quiet")
+    summary = json.loads(result.stdout)
+    assert summary["settings"] == {"lag_ms": 1500, "truncate": False}
+    assert summary["metrics"]["unheard_words_in_history"]["min"] > 0
+
+
+def test_a_failed_run_is_told_with_the_command_that_plays_it_again(tmp_path: Path) -> None:
+    result = callwright("measure", "check-in", "--client", "naive", "--seed", 4, "--lag-fixed-ms", 300)
+    remark, _, replay = result.stderr.strip().partition("; replay: callwright ")
+    assert remark.startswith("FAILED check-in seed 4: unheard_words_in_transcript: wanted at most 0, got ")
+    again = callwright(*shlex.split(replay), "--json", "--out", tmp_path)
+    failed = json.loads(again.stdout)["expectations"]["failed"]
+    assert [failure["got"] for failure in failed] == [[remark.rpartition(" ")[2]]]
+    assert "in 1 of 1" in result.stdout.replace("\n", " ")
+
+
+def test_a_void_run_fails_and_its_replay_finds_a_scenario_given_by_path(tmp_path: Path) -> None:
+    path = variant(tmp_path, "late", ("reply.start + 4000 ms", "reply.start + 40000 ms"))
+    result = callwright("measure", path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("VOID late seed 1: ")
+    assert result.stderr.endswith(f"; replay: callwright call {path} --seed 1\n")
+    assert "VOID late seed 1" in result.stdout
+
+
+def test_figures_over_many_runs_are_a_table_and_files_are_written_on_request(tmp_path: Path) -> None:
+    result = callwright("measure", "check-in", "--runs", 2, "--before", "--out", tmp_path)
+    assert result.exit_code == 0
+    heading, _, head, *rows = result.stdout.splitlines()
+    assert heading == "naive  check-in, seeds 1 to 2"
+    assert head.split() == ["metric", "n", "median", "p90", "min", "max"]
+    assert rows[0].split()[:2] == ["heard_error_ms", "2"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["check-in-naive-1", "check-in-naive-2"]

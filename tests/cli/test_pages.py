@@ -1,0 +1,45 @@
+"""What the documentation says of commands is what they do."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.cli.calling import HOTEL, process
+
+ROOT = Path(__file__).parent.parent.parent
+TUTORIAL = ROOT / "docs" / "tutorial" / "first-call.md"
+FILE = re.compile(r"^`night/(\S+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ \.\./\.venv/bin/callwright (.+)$", re.MULTILINE)
+
+
+def test_generated_pages_are_fresh() -> None:
+    """The output in the README is that of a run; the references are the schema's and the settings' own."""
+    command = [sys.executable, str(ROOT / "scripts" / "generated_pages.py"), "--check"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=dict(os.environ))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_tutorial_works_when_it_is_followed(tmp_path: Path) -> None:
+    """Its files are written as they stand there, and its commands end as it says."""
+    text = TUTORIAL.read_text("utf-8")
+    shutil.copytree(HOTEL / "speech", tmp_path / "speech")
+    for name, content in FILE.findall(text):
+        (tmp_path / name).write_text(content, "utf-8")
+    commands = COMMAND.findall(text)
+    assert len(commands) == 3
+    results = [process(*command.replace("--runs 20", "--runs 2").split(), cwd=tmp_path) for command in commands]
+    assert [result.returncode for result in results] == [0, 0, 1], results[0].stdout + results[0].stderr
+    assert "held    heard_error_ms" in results[0].stdout
+
+    scenario = tmp_path / "booking.yaml"
+    scenario.write_text(
+        scenario.read_text("utf-8").replace("look_up_booking.holding", "look_up_boking.holding"), "utf-8"
+    )
+    wrong = process("call", "booking.yaml", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("callwright: booking.yaml:8:12: trigger ")
