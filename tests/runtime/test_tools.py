@@ -1,0 +1,204 @@
+"""Every started tool ends in exactly one report, and what the model is told of a failure quotes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+import callwright as cw
+from callwright.core.commands import StartTool
+from callwright.core.events import ToolFinished, ToolOutcome
+from callwright.declare.tools import Context
+from callwright.ids import ToolCallId
+from callwright.runtime.tools import ToolRunner
+from callwright.sim.vloop import VirtualLoop, run_virtual
+
+SECRET = "card 4111 1111 1111 1111"
+
+
+class Stubborn(Exception):
+    pass
+
+
+desk = cw.Agent("desk", model=cw.polyai(), instructions="Be brief.")
+contexts: list[Context[Any]] = []
+
+
+@desk.tool
+async def look(ctx: cw.Context[str], order: str, count: int = 1, kind: Literal["a", "b"] = "a") -> cw.Facts:
+    """Look."""
+    contexts.append(ctx)
+    return {"order": order, "count": count, "kind": kind, "deps": ctx.deps}
+
+
+@desk.tool
+async def plain(ctx: cw.Context[str]) -> str:
+    """Answer in words."""
+    return "two rooms, é"
+
+
+@desk.tool
+async def raises(ctx: cw.Context[str]) -> str:
+    """Raise."""
+    raise Stubborn(SECRET)
+
+
+@desk.tool
+async def raises_later(ctx: cw.Context[str]) -> str:
+    """Raise after a while."""
+    await asyncio.sleep(2)
+    raise ExceptionGroup(SECRET, [ValueError(SECRET)])
+
+
+@desk.tool
+async def unwritable(ctx: cw.Context[str]) -> cw.Facts:
+    """Return what is no JSON."""
+    return {"what": object()}
+
+
+@desk.tool
+async def half_a_character(ctx: cw.Context[str]) -> str:
+    """Return what is no text."""
+    return "\ud83d"
+
+
+@desk.tool(timeout_ms=500)
+async def slow(ctx: cw.Context[str]) -> str:
+    """Take too long."""
+    await asyncio.sleep(10)
+    return SECRET
+
+
+@desk.tool
+async def stops_itself(ctx: cw.Context[str]) -> str:
+    """Be cancelled from within."""
+    raise asyncio.CancelledError
+
+
+def tool_ends(*calls: tuple[str, str], close_at_s: float = 20) -> list[tuple[int, ToolFinished]]:
+    """What is reported of these calls (name, arguments), begun together, and when (ms)."""
+    ends: list[tuple[int, ToolFinished]] = []
+
+    async def go() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        runner = ToolRunner(
+            desk.tools, deps="the shop", party="guest:7", finished=lambda end: ends.append((loop.now_ms(), end))
+        )
+        for number, (name, arguments) in enumerate(calls):
+            runner.start(StartTool(ToolCallId(f"k{number}"), name, arguments))
+            assert len(ends) == 0  # never from within
+        await asyncio.sleep(close_at_s)
+        await runner.close()
+        await runner.close()
+
+    run_virtual(go())
+    return ends
+
+
+def the_end(name: str, arguments: str = "{}") -> ToolFinished:
+    ((_, end),) = tool_ends((name, arguments))
+    assert end.tool_call_id == "k0"
+    return end
+
+
+def problem(end: ToolFinished) -> str:
+    told: str = msgspec.json.decode(end.output)["error"]
+    assert SECRET not in end.output
+    assert "Traceback" not in end.output
+    return told
+
+
+def test_facts_go_to_the_model_as_json_and_text_as_it_is() -> None:
+    end = the_end("look", '{"order": "4417", "kind": "b"}')
+    assert end.outcome is ToolOutcome.RETURNED
+    assert msgspec.json.decode(end.output) == {"order": "4417", "count": 1, "kind": "b", "deps": "the shop"}
+    assert the_end("plain") == ToolFinished(ToolCallId("k0"), ToolOutcome.RETURNED, "two rooms, é")
+    assert the_end("plain", "").outcome is ToolOutcome.RETURNED  # some models send no arguments as no text
+
+
+def test_a_tool_knows_its_call_and_the_party_comes_from_the_app() -> None:
+    contexts.clear()
+    the_end("look", '{"order": "4417", "party": "guest:1"}')
+    assert contexts == [Context("the shop", "guest:7", ToolCallId("k0"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "exception"),
+    [
+        ("raises", "Stubborn"),
+        ("raises_later", "ExceptionGroup"),
+        ("unwritable", "TypeError"),
+        ("half_a_character", "UnicodeEncodeError"),
+    ],
+)
+def test_c087_an_exception_is_told_by_its_kind(name: str, exception: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Its text may quote anything, so it is for the log."""
+    end = the_end(name)
+    assert end.outcome is ToolOutcome.RAISED
+    assert problem(end) == f"the tool failed ({exception})"
+    (record,) = caplog.records
+    assert (record.levelno, record.name) == (logging.ERROR, "callwright.runtime.tools")
+    assert record.exc_info  # the whole of it is in the log
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "{",
+        "null",
+        "[]",
+        "{}",
+        '{"order": 1}',
+        '{"order": "x", "count": "many"}',
+        '{"order": "x", "kind": "c"}',
+        '{"order": "\ud800"}',
+        "[" * 5_000,
+        '{"order":' + "[" * 5_000,
+    ],
+)
+def test_c087_arguments_that_do_not_fit_are_told_to_the_model(arguments: str) -> None:
+    end = the_end("look", arguments)
+    assert end.outcome is ToolOutcome.RAISED
+    assert problem(end).startswith("the arguments do not fit the tool: ")
+
+
+def test_a_tool_that_takes_too_long_is_stopped_and_its_effect_is_called_unknown() -> None:
+    ((at_ms, end),) = tool_ends(("slow", "{}"))
+    assert (at_ms, end.outcome) == (500, ToolOutcome.TIMED_OUT)
+    assert "not known" in problem(end)
+
+
+def test_tools_run_beside_each_other_and_each_ends_once() -> None:
+    calls = [("raises_later", "{}"), ("plain", "{}"), ("slow", "{}"), ("look", "{"), ("stops_itself", "{}")]
+    ends = tool_ends(*calls)
+    assert sorted(end.tool_call_id for _, end in ends) == [f"k{number}" for number in range(len(calls))]
+    assert {end.tool_call_id: (at_ms, end.outcome) for at_ms, end in ends} == {
+        "k0": (2_000, ToolOutcome.RAISED),
+        "k1": (0, ToolOutcome.RETURNED),
+        "k2": (500, ToolOutcome.TIMED_OUT),
+        "k3": (0, ToolOutcome.RAISED),
+        "k4": (0, ToolOutcome.CANCELLED),
+    }
+
+
+def test_what_still_runs_at_the_end_of_the_call_is_reported_as_cancelled() -> None:
+    ends = tool_ends(("slow", "{}"), ("raises_later", "{}"), close_at_s=0.2)
+    assert [(at_ms, end.outcome) for at_ms, end in ends] == [(200, ToolOutcome.CANCELLED)] * 2
+    assert {problem(end) for _, end in ends} == {"the tool was stopped before it was through"}
+
+
+def test_a_tool_that_is_stopped_before_its_first_step_is_reported() -> None:
+    ends: list[ToolFinished] = []
+
+    async def go() -> None:
+        runner = ToolRunner(desk.tools, deps="the shop", party=None, finished=ends.append)
+        runner.start(StartTool(ToolCallId("k0"), "plain", "{}"))
+        await runner.close()
+
+    run_virtual(go())
+    assert [end.outcome for end in ends] == [ToolOutcome.CANCELLED]
