@@ -13,70 +13,6 @@ LEAD_IN_WORDS = 6
 OPENING_WORDS = 5
 """Content words by which a beginning is known again."""
 
-_FUNCTION_WORDS = [
-    "a",
-    "an",
-    "and",
-    "are",
-    "as",
-    "at",
-    "be",
-    "but",
-    "by",
-    "can",
-    "did",
-    "do",
-    "does",
-    "for",
-    "from",
-    "had",
-    "has",
-    "have",
-    "he",
-    "here",
-    "how",
-    "i",
-    "if",
-    "in",
-    "into",
-    "is",
-    "it",
-    "it's",
-    "its",
-    "just",
-    "me",
-    "my",
-    "of",
-    "on",
-    "or",
-    "our",
-    "she",
-    "so",
-    "than",
-    "that",
-    "the",
-    "their",
-    "them",
-    "then",
-    "there",
-    "they",
-    "this",
-    "to",
-    "was",
-    "we",
-    "were",
-    "what",
-    "when",
-    "where",
-    "which",
-    "who",
-    "will",
-    "with",
-    "would",
-    "you",
-    "your",
-]
-
 
 class Prefix(NamedTuple):
     """How a text follows the words of a reply: so many of its words stand in their place, and so many do not."""
@@ -90,9 +26,16 @@ def words_of(text: str) -> list[str]:
     return [word for word in map(normalise, text.split()) if word]
 
 
+_FUNCTION_WORDS = words_of(
+    "a an and are as at be but by can did do does for from had has have he here how i if in into is it it's its just me"
+    " my of on or our she so than that the their them then there they this to was we were what when where which who"
+    " will with would you your"
+)
+
+
 def follow(text: str, written: Sequence[str]) -> Prefix:
     """Lay a text along the words of the whole reply, from its beginning, up to the first difference."""
-    said = words_of(text)
+    said = [normalise(word) for word in text.split()]
     places = [normalise(word) for word in written]
     agree = [one == other for one, other in zip(said, places, strict=False)]
     matched = [*agree, False].index(False)

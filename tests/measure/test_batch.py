@@ -1,0 +1,113 @@
+"""Figures over many calls."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callwright.measure.batch import RATE_RUNS, RunResult, quantile, summarise, went_as_expected
+from callwright.measure.figures import CallFigures
+from callwright.measure.verdict import Failure, Verdict
+
+HELD = Verdict(("heard_error_ms", "heard"), ())
+FAILED = Verdict(("heard",), (Failure("heard_error_ms", "at most 20", "300"),))
+
+
+def run(
+    seed: int, values: Mapping[str, tuple[float, ...]] | None = None, verdict: Verdict = HELD, void: str | None = None
+) -> RunResult:
+    figures = CallFigures(values or {"heard_error_ms": (seed,)}, void, (), (), ())
+    return RunResult(seed, f"{seed:064x}", figures, verdict)
+
+
+def summary(*runs: RunResult, must_fail: tuple[str, ...] | None = None) -> dict[str, object]:
+    return summarise("check-in", "callwright", "polyai", {"lag_ms": 1500}, 1, runs, must_fail)
+
+
+def test_the_keys_are_the_same_for_every_scenario() -> None:
+    told = summary(run(1))
+    assert list(told) == [
+        "scenario", "client", "server", "settings", "seed", "runs", "trace_sha256", "metrics", "expectations", "void",
+    ]  # fmt: skip
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_the_hash_is_over_the_runs_in_order_of_seed() -> None:
+    expected = hashlib.sha256("".join(f"{seed:064x}" for seed in (1, 2, 3)).encode()).hexdigest()
+    assert summary(run(3), run(1), run(2))["trace_sha256"] == expected
+
+
+def test_a_metric_counts_every_value_of_every_run() -> None:
+    runs = (run(seed, {"response_latency_ms": (seed, 10 * seed)}) for seed in range(1, 6))
+    assert summary(*runs)["metrics"] == {
+        "response_latency_ms": {"n": 10, "median": 5, "p90": 40, "min": 1, "max": 50},
+    }
+
+
+def test_whole_numbers_stay_whole() -> None:
+    assert '"median": 2,' in json.dumps(summary(run(1), run(2), run(3)))
+
+
+def test_a_share_of_few_events_is_not_shown() -> None:
+    few = [run(seed, {"yield_rate": (1.0,)}) for seed in range(RATE_RUNS)]
+    assert summary(*few[1:])["metrics"] == {}
+    assert list(summary(*few)["metrics"]) == ["yield_rate"]
+
+
+def test_void_runs_are_told_and_give_no_figures() -> None:
+    void = run(
+        2, {"heard_error_ms": (900,), "caller_fidelity": (0,)}, Verdict((), (Failure("void", "x", "y"),)), "VOID 2"
+    )
+    told = summary(run(1, {"heard_error_ms": (5,), "caller_fidelity": (1,)}), void)
+    assert told["void"] == [{"seed": 2, "reason": "VOID 2"}]
+    assert told["metrics"]["heard_error_ms"]["max"] == 5
+    assert told["metrics"]["caller_fidelity"]["min"] == 0
+
+
+def test_what_failed_is_told_with_its_seeds() -> None:
+    told = summary(run(1), run(2, verdict=FAILED), run(3, verdict=FAILED))["expectations"]
+    assert told == {
+        "passed": ["heard"],
+        "failed": [{"name": "heard_error_ms", "seeds": [2, 3], "wanted": "at most 20", "got": ["300", "300"]}],
+    }
+
+
+def test_what_must_fail_and_held_is_a_failure() -> None:
+    told = summary(run(1), run(2, verdict=FAILED), must_fail=("heard_error_ms",))["expectations"]
+    assert told["passed"] == ["heard"]
+    assert [(each["name"], each["seeds"]) for each in told["failed"]] == [
+        ("heard_error_ms (must fail)", [1]),
+        ("heard_error_ms", [2]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "must_fail", "expected"),
+    [
+        ((HELD, HELD), (), True),
+        ((HELD, FAILED), (), False),
+        ((FAILED, FAILED), ("heard_error_ms",), True),
+        ((FAILED, HELD), ("heard_error_ms",), False),
+        ((FAILED,), ("heard_error_ms", "heard"), False),
+        ((Verdict((), (Failure("void", "x", "y"),)),), ("heard_error_ms",), False),
+    ],
+)
+def test_a_baseline_fails_exactly_as_it_must(
+    verdicts: tuple[Verdict, ...], must_fail: tuple[str, ...], expected: bool
+) -> None:
+    runs = [run(seed, verdict=verdict) for seed, verdict in enumerate(verdicts)]
+    assert went_as_expected(runs, must_fail) is expected
+
+
+@given(st.lists(st.integers(-1000, 1000), min_size=1), st.sampled_from([50, 90, 100]))
+def test_a_quantile_is_the_nearest_rank(values: list[int], percent: int) -> None:
+    found = quantile(values, percent)
+    assert found in values
+    assert sum(value <= found for value in values) >= math.ceil(len(values) * percent / 100)
+    assert sum(value < found for value in values) < math.ceil(len(values) * percent / 100)
