@@ -51,6 +51,7 @@ class World(RuleBasedStateMachine):
         self.outputs: dict[ToolCallId, None] = {}
         self.received: dict[ItemId, int] = {}
         self.cut: dict[ItemId, int] = {}
+        self.cut_responses: dict[ResponseId, None] = {}
         self.generation = 0
         self.marks: list[str] = []
         if is_ready:
@@ -60,12 +61,16 @@ class World(RuleBasedStateMachine):
 
     def give(self, *events: on.Event) -> None:
         for event in events:
-            was_over = self.session.pickup.stage is Stage.OVER
+            was_over, turns = self.session.pickup.stage is Stage.OVER, self.session.turns.caller_turns
+            response, self.handled = self.session.turns.response_id, event
             self.session.handle(event, self.now_ms)
             batch = self.session.commands()
             if was_over:
                 assert batch == [], "a call that is over does nothing"
             self.see(batch)
+            is_stop = isinstance(event, on.InterruptRequested) or self.session.turns.caller_turns > turns
+            if is_stop and response is not None and not was_over:
+                self.cut_responses[response] = None
             for command in batch:
                 self.line.take(command, self.now_ms)
 
@@ -84,6 +89,7 @@ class World(RuleBasedStateMachine):
                     self.generation = generation
                 case do.PlayAudio(item_id, generation, count):
                     assert item_id not in self.cut, "nothing of a cut item is played"
+                    assert self.handled.response_id not in self.cut_responses, "nor of a cut response"
                     assert (generation, count > 0) == (self.generation, True)
                     self.received[item_id] = self.received.get(item_id, 0) + count
                 case do.SendMark(mark_id):
@@ -99,6 +105,7 @@ class World(RuleBasedStateMachine):
                     self.asked, self.asked_ms = command, self.now_ms
                 case do.StartTool(tool_call_id):
                     assert tool_call_id not in self.started, "a call is dispatched once"
+                    assert self.handled.response_id not in self.cut_responses, "and not by a cut response"
                     self.started[tool_call_id] = None
                 case do.PostToolOutput(_, tool_call_id, output):
                     assert tool_call_id not in self.outputs, "a call has one output"
@@ -280,6 +287,7 @@ class World(RuleBasedStateMachine):
                 case Source.PENDING:
                     assert turn.heard == ""
                     assert state is not Playing.PLAYED
+                    assert state is not Playing.CUT or self.session.pickup.stage is not Stage.OVER
 
 
 World.TestCase.settings = settings(stateful_step_count=60)
