@@ -30,7 +30,7 @@ def drawn(text: str) -> str:
         begin, end = f"<!-- {table.name} -->\n", f"<!-- end of {table.name} -->"
         block = f"{begin}```mermaid\n{table.diagram()}```\n{end}"
         place = re.escape(begin) + ".*?" + re.escape(end)
-        text, count = re.subn(place, lambda _, block=block: block, text, flags=re.DOTALL)
+        text, count = re.subn(place, block, text, flags=re.DOTALL)
         if count != 1:
             raise LookupError(f"{PAGE.name}: {count} places for {table.name}; write {begin.strip()} and {end} once")
     return text
