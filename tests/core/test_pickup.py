@@ -125,3 +125,10 @@ def test_a_callers_words_that_come_after_the_end_are_still_in_the_record():
     told(session, on.ModelConnected(), on.SessionReady(), on.SpeechStarted("u1", 0))
     told(session, on.LineClosed("caller", "hung up"), on.CallerTranscribed("u1", "never mind"))
     assert [turn.heard for turn in session.transcript()] == ["never mind"]
+
+
+def test_no_reply_is_asked_for_before_the_configuration_is_taken():
+    session = Session(plan())
+    told(session, on.ModelConnected(), on.ToolCalled(R1, A, "k1", "no_such", "{}"))
+    kinds = [type(command) for command in told(session, on.SessionReady())]
+    assert kinds == [do.OpenUplink, do.RequestReply]

@@ -7,7 +7,7 @@ import dataclasses
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.core.drive import RATE_HZ, TOOLS, FakeLine, plan, samples
+from tests.core.drive import EVERYTHING, RATE_HZ, TOOLS, FakeLine, plan, samples
 
 from callwright.core import commands as do
 from callwright.core import events as on
@@ -19,12 +19,33 @@ from callwright.core.session import Can, Session
 from callwright.core.turns import REPLY_PATIENCE_MS
 from callwright.ids import EventId, ItemId, ResponseId, ToolCallId
 
-responses = st.integers(1, 4).map(lambda number: ResponseId(f"r{number}"))
-items = st.integers(1, 6).map(lambda number: ItemId(f"i{number}"))
-caller_items = st.integers(1, 3).map(lambda number: ItemId(f"u{number}"))
-calls = st.integers(1, 6).map(lambda number: ToolCallId(f"k{number}"))
-capabilities = st.integers(0, 7).map(Can)
+
+def named(letter: str, count: int) -> st.SearchStrategy[str]:
+    return st.integers(1, count).map(lambda number: f"{letter}{number}")
+
+
+responses, items, caller_items, calls = named("r", 4), named("i", 6), named("u", 3), named("k", 6)
+tools = st.tuples(calls, st.sampled_from([*TOOLS, "no_such"]))
+lengths_ms = st.integers(1, 900)
+texts = st.sampled_from(["one two", "", None])
 statuses = st.sampled_from(list(on.ResponseStatus))
+anything = st.one_of(
+    st.builds(on.ResponseStarted, responses),
+    st.builds(on.ResponseEnded, responses, statuses),
+    st.builds(on.AudioReceived, responses, items, st.integers(0, samples(600))),
+    st.builds(on.ReplyWritten, responses, items, st.just("one two three four five")),
+    st.builds(on.ToolCalled, responses, items, calls, st.sampled_from([*TOOLS, "no_such"]), st.just("{}")),
+    st.builds(on.SpeechStarted, caller_items, st.just(0)),
+    st.builds(on.SpeechStopped, caller_items, st.just(0)),
+    st.builds(on.ItemPlaced, items | caller_items, st.none() | items | caller_items),
+    st.builds(on.ItemRetrieved, items, texts, st.booleans()),
+    st.builds(on.ItemTruncated, items, st.integers(0, 2_000)),
+    st.builds(on.LinePlayed, items, st.integers(0, 3), st.integers(0, 4_000)),
+    st.builds(on.MarkReturned, st.just("no such mark")),
+    st.sampled_from([on.ModelConnected(), on.SessionReady(), on.TimerFired()]),
+)
+endings = st.sampled_from([on.LineClosed("caller", "hung up"), on.ModelClosed(1006, ""), on.HangUpRequested("done")])
+capabilities = st.sampled_from([EVERYTHING, EVERYTHING, EVERYTHING, Can.TRUNCATE, Can(0)])
 TO_LINE_OR_MODEL = (*do.LineCommand.__args__, *do.ModelCommand.__args__)
 
 
@@ -41,6 +62,7 @@ class World(RuleBasedStateMachine):
         self.session = Session(plan(reports, can))
         self.line = FakeLine(reports, lag_ms)
         self.now_ms = 0
+        self.responses = 4
         self.open_response: ResponseId | None = None
         self.asked: do.RequestReply | None = None
         self.asked_ms = 0
@@ -61,18 +83,33 @@ class World(RuleBasedStateMachine):
 
     def give(self, *events: on.Event) -> None:
         for event in events:
-            was_over, turns = self.session.pickup.stage is Stage.OVER, self.session.turns.caller_turns
-            response, self.handled = self.session.turns.response_id, event
+            is_over, turns = self.session.pickup.stage is Stage.OVER, self.session.turns.caller_turns
+            self.event = event
+            self.foresee(event)
             self.session.handle(event, self.now_ms)
             batch = self.session.commands()
-            if was_over:
+            if is_over:
                 assert batch == [], "a call that is over does nothing"
             self.see(batch)
             is_stop = isinstance(event, on.InterruptRequested) or self.session.turns.caller_turns > turns
-            if is_stop and response is not None and not was_over:
-                self.cut_responses[response] = None
+            if is_stop and self.open_response is not None and not is_over:
+                self.cut_responses[self.open_response] = None
             for command in batch:
                 self.line.take(command, self.now_ms)
+
+    def foresee(self, event: on.Event) -> None:
+        """Follow what an event means, apart from the session."""
+        match event:
+            case on.ResponseStarted(response) if self.open_response is None:
+                self.open_response, self.asked = response, None
+            case on.ResponseEnded(response) if response == self.open_response:
+                self.open_response = None
+            case on.SpeechStarted():
+                self.asked = None
+            case on.RequestRefused(event_id=named) if self.asked is not None and named == self.asked.event_id:
+                self.asked = None
+            case on.ToolCalled(tool_call_id=call) if self.session.pickup.stage is not Stage.OVER:
+                self.announced[call] = None
 
     def see(self, batch: list[do.Command]) -> None:
         outward = [command for command in batch if isinstance(command, TO_LINE_OR_MODEL)]
@@ -89,7 +126,7 @@ class World(RuleBasedStateMachine):
                     self.generation = generation
                 case do.PlayAudio(item_id, generation, count):
                     assert item_id not in self.cut, "nothing of a cut item is played"
-                    assert self.handled.response_id not in self.cut_responses, "nor of a cut response"
+                    assert self.event.response_id not in self.cut_responses, "nor of a cut response"
                     assert (generation, count > 0) == (self.generation, True)
                     self.received[item_id] = self.received.get(item_id, 0) + count
                 case do.SendMark(mark_id):
@@ -105,7 +142,7 @@ class World(RuleBasedStateMachine):
                     self.asked, self.asked_ms = command, self.now_ms
                 case do.StartTool(tool_call_id):
                     assert tool_call_id not in self.started, "a call is dispatched once"
-                    assert self.handled.response_id not in self.cut_responses, "and not by a cut response"
+                    assert self.event.response_id not in self.cut_responses, "and not by a cut response"
                     self.started[tool_call_id] = None
                 case do.PostToolOutput(_, tool_call_id, output):
                     assert tool_call_id not in self.outputs, "a call has one output"
@@ -122,112 +159,58 @@ class World(RuleBasedStateMachine):
     def is_live(self) -> bool:
         return self.session.pickup.stage is Stage.READY
 
-    # --- a server as it should be -----------------------------------------------------------------------------------
+    # --- a call as it should be ------------------------------------------------------------------------------------
 
     @rule()
     def is_set_up(self):
         if self.session.pickup.stage is Stage.CONNECTING:
             self.give(on.LineOpened(), on.ModelConnected(), on.SessionReady())
 
-    @precondition(lambda self: self.open_response is None)
-    @rule(response=responses)
-    def response_starts(self, response):
-        self.response_begins(response)
+    @rule(item=items, pieces=st.lists(lengths_ms, max_size=4), called=st.lists(tools, max_size=2), wait_ms=lengths_ms)
+    def a_response_opens(self, item, pieces, called, wait_ms):
+        if self.open_response is None:
+            self.responses += 1
+            self.give(on.ResponseStarted(ResponseId(f"r{self.responses}")))
+        self.a_response_goes_on(item, pieces, called, wait_ms)
 
-    @precondition(lambda self: self.open_response is not None)
-    @rule(item=items, ms=st.integers(1, 900), text=st.sampled_from(["", "one two three four five"]))
-    def reply_goes_on(self, item, ms, text):
-        self.give(on.AudioReceived(self.open_response, item, samples(ms)))
-        self.give(on.ReplyWritten(self.open_response, item, text))
-
-    @precondition(lambda self: self.open_response is not None)
-    @rule(call=calls, name=st.sampled_from([*TOOLS, "no_such"]))
-    def tool_is_called(self, call, name):
-        self.announce(self.open_response, call, name)
+    def a_response_goes_on(self, item, pieces, called, wait_ms):
+        response = self.open_response
+        for call, name in called:
+            self.give(on.ToolCalled(response, ItemId(f"item of {call}"), call, name, "{}"))
+        for ms in pieces:
+            self.give(on.AudioReceived(response, item, samples(ms)))
+            self.time_passes(wait_ms)
+        self.give(on.ReplyWritten(response, item, "one two three four five"))
 
     @precondition(lambda self: self.open_response is not None)
     @rule(status=statuses)
-    def response_ends(self, status):
-        self.response_closes(self.open_response, status)
+    def the_response_ends(self, status):
+        self.give(on.ResponseEnded(self.open_response, status))
 
-    @rule(item=caller_items, turn_ms=st.integers(0, 2_000))
-    def caller_takes_a_turn(self, item, turn_ms):
-        self.starts_to_speak(item)
+    @rule(item=caller_items, turn_ms=lengths_ms)
+    def the_caller_takes_a_turn(self, item, turn_ms):
+        self.give(on.SpeechStarted(item, 0))
+        if self.open_response is not None:
+            self.give(on.ResponseEnded(self.open_response, on.ResponseStatus.CANCELLED))
         self.time_passes(turn_ms)
         self.give(on.SpeechStopped(item, turn_ms), on.CallerTranscribed(item, "yes"))
 
-    @precondition(lambda self: self.requests)
-    @rule(data=st.data(), text=st.sampled_from(["one two", "", None]), is_cut=st.booleans())
-    def cut_is_answered(self, data, text, is_cut):
-        retrieves = [request for request in self.requests.values() if isinstance(request, do.RetrieveItem)]
-        if retrieves:
-            self.give(on.ItemRetrieved(data.draw(st.sampled_from(retrieves)).item_id, text, is_cut=is_cut))
-
-    # --- a server, a line and an app as they can be -----------------------------------------------------------------
-
-    @rule(response=responses)
-    def response_begins(self, response):
-        if self.open_response is None:
-            self.open_response, self.asked = response, None
-        self.give(on.ResponseStarted(response))
-
-    @rule(response=responses, status=statuses)
-    def response_closes(self, response, status):
-        if response == self.open_response:
-            self.open_response = None
-        self.give(on.ResponseEnded(response, status, ""))
-
-    @rule(response=responses, item=items, count=st.integers(0, 3_000))
-    def audio_comes(self, response, item, count):
-        self.give(on.AudioReceived(response, item, count))
-
-    @rule(response=responses, call=calls, name=st.sampled_from([*TOOLS, "no_such"]))
-    def announce(self, response, call, name):
-        if self.session.pickup.stage is not Stage.OVER:
-            self.announced[call] = None
-        self.give(on.ToolCalled(response, ItemId(f"item of {call}"), call, name, "{}"))
-
-    @rule(item=caller_items)
-    def starts_to_speak(self, item):
-        self.asked = None
-        self.give(on.SpeechStarted(item, 0))
-
-    @rule(item=caller_items)
-    def stops_to_speak(self, item):
-        self.give(on.SpeechStopped(item, 0))
-
-    @rule(item=items | caller_items, after=st.none() | items | caller_items)
-    def item_is_placed(self, item, after):
-        self.give(on.ItemPlaced(item, after))
-
-    @rule(item=items, text=st.sampled_from(["one", "", None]), is_cut=st.booleans())
-    def item_is_told(self, item, text, is_cut):
-        self.give(on.ItemRetrieved(item, text, is_cut=is_cut), on.ItemTruncated(item, 100))
-
-    @precondition(lambda self: self.is_live())
-    @rule(data=st.data(), is_named=st.booleans())
-    def request_is_refused(self, data, is_named):
-        named = data.draw(st.sampled_from(list(self.requests))) if is_named else None
-        if self.asked is not None and named == self.asked.event_id:
-            self.asked = None
-        self.give(on.RequestRefused("invalid_request_error", "no", EventId(named) if named else None))
-
-    @rule(data=st.data(), item=items, generation=st.integers(0, 3), ms=st.integers(0, 4_000))
-    def line_reports_nonsense(self, data, item, generation, ms):
-        self.give(on.LinePlayed(item, generation, ms), on.MarkReturned("no such mark"))
-        if self.marks:
-            self.give(on.MarkReturned(data.draw(st.sampled_from(self.marks))))
-
-    @rule()
-    def app_interrupts(self):
-        self.give(on.InterruptRequested())
+    @precondition(lambda self: any(isinstance(request, do.RetrieveItem) for request in self.requests.values()))
+    @rule(data=st.data(), text=texts, is_cut=st.booleans())
+    def a_question_is_answered(self, data, text, is_cut):
+        asked = [request for request in self.requests.values() if isinstance(request, do.RetrieveItem)]
+        self.give(on.ItemRetrieved(data.draw(st.sampled_from(asked)).item_id, text, is_cut=is_cut))
 
     @precondition(lambda self: len(self.ended_tools) < len(self.started))
     @rule(data=st.data(), outcome=st.sampled_from(list(on.ToolOutcome)))
-    def tool_ends(self, data, outcome):
+    def a_tool_ends(self, data, outcome):
         call = data.draw(st.sampled_from([call for call in self.started if call not in self.ended_tools]))
         self.ended_tools[call] = None
         self.give(on.ToolFinished(call, outcome, "output"))
+
+    @rule()
+    def the_app_interrupts(self):
+        self.give(on.InterruptRequested())
 
     @rule(ms=st.integers(0, 2_500))
     def time_passes(self, ms):
@@ -246,15 +229,27 @@ class World(RuleBasedStateMachine):
         self.now_ms = end_ms
         self.give(*self.line.said(end_ms))
 
+    # --- and as it can be ------------------------------------------------------------------------------------------
+
+    @rule(event=anything)
+    def something_comes_out_of_order(self, event):
+        self.give(event)
+
+    @precondition(lambda self: self.marks)
+    @rule(data=st.data())
+    def a_mark_comes_out_of_order(self, data):
+        self.give(on.MarkReturned(data.draw(st.sampled_from(self.marks))))
+
+    @precondition(lambda self: self.requests and self.is_live())
+    @rule(data=st.data())
+    def a_request_is_refused(self, data):
+        named = data.draw(st.none() | st.sampled_from(list(self.requests)))
+        self.give(on.RequestRefused("invalid_request_error", "no", named))
+
     @precondition(lambda self: self.is_live())
-    @rule(
-        event=st.sampled_from(
-            [on.LineClosed("caller", "hung up"), on.ModelClosed(1006, ""), on.HangUpRequested("done")]
-        ),
-        is_meant=st.integers(0, 9).map(lambda number: number == 0),
-    )
-    def call_ends(self, event, is_meant):
-        if is_meant:
+    @rule(event=endings, chance=st.integers(0, 9))
+    def the_call_ends(self, event, chance):
+        if not chance:
             self.give(event)
 
     # --- what always holds ------------------------------------------------------------------------------------------
