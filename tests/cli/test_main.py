@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
 import signal
 import subprocess
 import sys
@@ -86,6 +89,33 @@ def test_options_that_make_no_sense_are_refused(options: tuple[str, ...], said: 
 def test_a_baseline_is_refused_where_the_scenario_has_none(tmp_path: Path) -> None:
     path = variant(tmp_path, "plain", (BASELINE, ""))
     assert "has no baseline" in refused("call", path, "--before")
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file", "utf-8")
+    assert "choose another --out" in refused("call", "check-in", "--out", tmp_path / "taken" / "below")
+
+
+def test_an_output_without_blocks_is_drawn_in_ascii(tmp_path: Path) -> None:
+    result = process("call", "check-in", "--out", str(tmp_path), PYTHONIOENCODING="ascii")
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"^caller hears  \.+=?#+", result.stdout, re.MULTILINE)
+
+
+def test_progress_is_shown_on_a_terminal_only_and_not_on_standard_output(tmp_path: Path) -> None:
+    """Standard error is a terminal here, standard output a pipe."""
+    mine, theirs = pty.openpty()
+    command = [sys.executable, "-m", "callwright", "measure", "check-in", "--json"]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        stdout, _ = process.communicate(timeout=60)
+    told = os.read(mine, 100_000).decode()
+    os.close(mine)
+    assert process.returncode == 0
+    assert "check-in" in told
+    assert "100%" in told
+    assert json.loads(stdout)["runs"] == 1
 
 
 def test_ctrl_c_ends_with_130_and_tells_what_was_finished(tmp_path: Path) -> None:

@@ -44,13 +44,13 @@ def test_settings_are_told_and_keep_what_is_believed_from_the_server(tmp_path: P
 
 
 def test_a_failed_run_is_told_with_the_command_that_plays_it_again(tmp_path: Path) -> None:
-    result = callwright("measure", "check-in", "--client", "naive", "--seed", 4, "--lag-fixed-ms", 300)
-    remark, _, replay = result.stderr.strip().partition("; replay: callwright ")
+    result = callwright("measure", "check-in", "--client", "naive", "--seed", 4, "--runs", 2, "--lag-fixed-ms", 300)
+    remark, _, replay = result.stderr.splitlines()[0].partition("; replay: callwright ")
     assert remark.startswith("FAILED check-in seed 4: unheard_words_in_transcript: wanted at most 0, got ")
     again = callwright(*shlex.split(replay), "--json", "--out", tmp_path)
     failed = json.loads(again.stdout)["expectations"]["failed"]
     assert [failure["got"] for failure in failed] == [[remark.rpartition(" ")[2]]]
-    assert "in 1 of 1" in result.stdout.replace("\n", " ")
+    assert f"in 2 of 2; callwright {replay}" in result.stdout.replace("\n", " ")
 
 
 def test_a_void_run_fails_and_its_replay_finds_a_scenario_given_by_path(tmp_path: Path) -> None:

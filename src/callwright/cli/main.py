@@ -8,8 +8,6 @@ Commands are imported when they are called, so that ``--help`` loads nothing but
 from __future__ import annotations
 
 import importlib
-import os
-import sys
 
 import click
 
@@ -49,9 +47,6 @@ class _Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("callwright: interrupted", err=True)
             ctx.exit(INTERRUPTED)
-        except BrokenPipeError:  # whoever read the output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            ctx.exit(1)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -16,6 +16,7 @@ import numpy as np
 
 import callwright.apps
 from callwright.cli.options import Setup
+from callwright.errors import UsageError
 from callwright.measure.batch import RunResult, summarise, went_as_expected
 from callwright.measure.figures import METRICS, measure_call
 from callwright.measure.verdict import judge
@@ -92,14 +93,20 @@ def play_one(plan: Plan, seed: int) -> Played:
 
 
 def save(played: Played, parent: Path) -> Path:
-    """Write a call's recording (caller left, agent as heard right), trace and figures. Returns their directory."""
+    """Write a call's recording (caller left, agent as heard right), trace and figures. Returns their directory.
+
+    Raises UsageError where nothing can be written.
+    """
     record = played.record
     directory = parent / f"{record.scenario}-{record.client}-{record.seed}"
-    directory.mkdir(parents=True, exist_ok=True)
-    _write_wav(directory / "call.wav", record.recording)
-    (directory / "trace.jsonl").write_bytes(record.trace)
     figures = {**played.plan.summary([played.run]), "replies": [asdict(reply) for reply in played.run.figures.replies]}
-    (directory / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _write_wav(directory / "call.wav", record.recording)
+        (directory / "trace.jsonl").write_bytes(record.trace)
+        (directory / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+    except OSError as problem:
+        raise UsageError(f"{directory} cannot be written ({problem.strerror}): choose another --out") from problem
     return directory
 
 

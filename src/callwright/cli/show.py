@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from callwright.sim.record import CallRecord
     from callwright.sim.scenario import Scenario
 
-_WIDEST = 120
+_NARROWEST, _WIDEST = 60, 120
+_ASCII = str.maketrans("█▄·", "#=.")
+"""What the picture is drawn with where the output's encoding has no blocks."""
 _LANE = 14
 """Columns of the names before the timeline's lanes."""
 _STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
@@ -94,7 +96,7 @@ def remark(plan: Plan, run: RunResult) -> str:
 
 
 def _width() -> int:
-    return min(Console().width, _WIDEST)
+    return max(_NARROWEST, min(Console().width, _WIDEST))
 
 
 def _print(*parts: RenderableType) -> None:
@@ -103,7 +105,8 @@ def _print(*parts: RenderableType) -> None:
     with console.capture() as captured:
         for part in parts:
             console.print(part)
-    for line in captured.get().splitlines():
+    text = captured.get() if console.encoding.startswith("utf") else captured.get().translate(_ASCII)
+    for line in text.splitlines():
         click.echo(line.rstrip(), color=console.is_terminal)
 
 
@@ -284,9 +287,12 @@ def _verdict(plan: Plan, runs: Sequence[RunResult]) -> Text:
         text.append("held    ", style="green").append(", ".join(held) + "\n")
     for name, cases in failed.items():
         run, failure = cases[0]
-        must = " (as it must)" if name in (plan.must_fail or ()) else ""
-        text.append("failed  ", style="red")
-        text.append(f"{_failure(failure)} in {len(cases)} of {len(runs)}{must}; {plan.replay(run.seed)}\n")
+        text.append("failed  ", style="red").append(_failure(failure))
+        if name in (plan.must_fail or ()):
+            text.append(" (as it must)")
+        if len(runs) > 1:
+            text.append(f" in {len(cases)} of {len(runs)}; {plan.replay(run.seed)}")
+        text.append("\n")
     for run in runs:
         if run.figures.void:
             text.append(f"{_void(plan, run)}\n", style="bold red")
