@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from callwright.core.toolcalls import AfterOutput as AfterOutput
     from callwright.declare.agent import Agent as Agent
     from callwright.declare.agent import ModelChoice as ModelChoice
+    from callwright.declare.agent import openai as openai
+    from callwright.declare.agent import plain as plain
     from callwright.declare.agent import polyai as polyai
     from callwright.declare.tools import Context as Context
     from callwright.declare.tools import Facts as Facts
@@ -47,6 +49,8 @@ _PLACES = {
     "Spoken": "declare.tools",
     "Turn": "core.heard",
     "UsageError": "errors",
+    "openai": "declare.agent",
+    "plain": "declare.agent",
     "polyai": "declare.agent",
     "run": "runtime.call",
 }
@@ -69,6 +73,8 @@ __all__ = [
     "Spoken",
     "Turn",
     "UsageError",
+    "openai",
+    "plain",
     "polyai",
     "run",
 ]

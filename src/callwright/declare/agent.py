@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from callwright.core.toolcalls import AfterOutput
@@ -25,18 +25,56 @@ class ModelChoice:
     provider: str
     url: str | None = None
     """Address of the realtime endpoint; None for the provider's own."""
+    model: str | None = None
+    """Name of the model where the provider has several; None for the profile's own."""
+    turn_detection: Mapping[str, object] | None = None
+    """How the provider finds the caller's turns, in its own words; None for the profile's own."""
 
     @property
     def profile(self) -> Profile:
-        """What this provider's dialect can do."""
-        from callwright.wire.profiles import POLYAI
+        """What this provider's dialect can do, with what was chosen here.
 
-        return {"polyai": POLYAI}[self.provider]
+        Raises DeclarationError for a provider or a turn detection that does not exist.
+        """
+        import msgspec
+
+        from callwright.wire.objects import TurnDetection
+        from callwright.wire.profiles import PROFILES
+
+        if self.provider not in PROFILES:
+            raise DeclarationError(f"there is no provider {self.provider!r}; providers: {', '.join(PROFILES)}")
+        profile = PROFILES[self.provider]
+        try:
+            detection = msgspec.convert(self.turn_detection, TurnDetection | None)
+        except msgspec.ValidationError as problem:
+            raise DeclarationError(f"turn_detection {dict(self.turn_detection or {})}: {problem}") from problem
+        return replace(
+            profile, model=self.model or profile.model, turn_detection=detection or profile.turn_detection
+        )
 
 
 def polyai(*, url: str | None = None) -> ModelChoice:
     """PolyAI's Dialog-RSN-1; ``url`` overrides its address. The key is read from ``POLY_API_KEY`` as a call begins."""
     return ModelChoice("polyai", url)
+
+
+def openai(
+    *, model: str | None = None, url: str | None = None, turn_detection: Mapping[str, object] | None = None
+) -> ModelChoice:
+    """A model of the OpenAI Realtime API; the key is read from ``OPENAI_API_KEY`` as a call begins.
+
+    ``model`` names another than gpt-realtime-2, ``url`` overrides the address. ``turn_detection`` is the API's own
+    object, for example ``{"type": "semantic_vad", "eagerness": "low", "create_response": True}``.
+    """
+    return ModelChoice("openai", url, model, turn_detection)
+
+
+def plain(*, url: str | None = None) -> ModelChoice:
+    """Any other server that speaks the protocol, at ``url``; the key is read from ``REALTIME_API_KEY``, if it is set.
+
+    Such a server's history can be neither shortened nor read, so after an interruption it holds what was written.
+    """
+    return ModelChoice("plain", url)
 
 
 @dataclass(slots=True)

@@ -65,19 +65,31 @@ class Tool:
     timeout_ms: Ms
 
     def schema(self, *, spoken: bool) -> dict[str, object]:
-        """The tool as the model is told of it; ``spoken`` marks spoken arguments for a provider that speaks them."""
+        """The tool as the model is told of it; ``spoken`` says whether its provider speaks spoken arguments.
+
+        Where it does not, their descriptions ask the model to say them itself, in the response that holds the call.
+        """
         properties: dict[str, dict[str, object]] = dict(typing.cast("Any", self.parameters["properties"]))
-        for name, described in properties.items():
-            plain = {key: value for key, value in described.items() if key != _SPOKEN_KEY or spoken}
-            properties[name] = plain
+        if not spoken:
+            properties = {name: _said_by_model(described) for name, described in properties.items()}
         parameters = {**self.parameters, "properties": properties}
         return {"type": "function", "name": self.name, "description": self.description, "parameters": parameters}
 
 
 _SPOKEN_KEY = "poly_spoken"
+_SAY_FIRST = "Say exactly this aloud to the caller first, then call the tool in the same response."
 _PLAIN = (str, int, float, bool, types.NoneType)
 _UNIONS = (Union, types.UnionType)
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _said_by_model(described: dict[str, object]) -> dict[str, object]:
+    """A described argument for a provider that speaks none of them."""
+    if _SPOKEN_KEY not in described:
+        return described
+    plain = {key: value for key, value in described.items() if key != _SPOKEN_KEY}
+    what = str(described.get("description", "")).rstrip(".")
+    return {**plain, "description": f"{what}. {_SAY_FIRST}" if what else _SAY_FIRST}
 
 
 def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) -> Tool:

@@ -335,11 +335,12 @@ class _LineSide:
 
 
 def _verbs(profile: Profile) -> Can:
+    """What this provider can be asked; not what it holds of a cut item, where that is never a text."""
     can = Can(0)
     for verb, wire_type in _VERBS.items():
         if wire_type in profile.client_events:
             can |= verb
-    return can
+    return can if profile.tells_cuts else can & ~Can.RETRIEVE
 
 
 def configuration(agent: Agent, input_format: AudioFormat) -> SessionUpdate:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from callwright.errors import LocalProtocolError
 from callwright.wire.client import ClientEvent, SessionUpdate
@@ -18,6 +20,7 @@ from callwright.wire.codec import CLIENT_EVENTS, wire_type
 from callwright.wire.objects import (
     PCM16_16K,
     PCM16_24K,
+    PCMA,
     PCMU,
     AnySession,
     Audio,
@@ -30,8 +33,12 @@ from callwright.wire.objects import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from callwright.wire.items import Json
+
 SERVER_VAD: Final = TurnDetection(type="server_vad", create_response=True)
 """The server finds the ends of turns and answers each of them."""
+INTERRUPTING_VAD: Final = TurnDetection(type="server_vad", create_response=True, interrupt_response=True)
+"""The same, and a beginning cuts the reply that is being made."""
 
 
 class Feature(Enum):
@@ -39,6 +46,7 @@ class Feature(Enum):
 
     SPOKEN_ARGUMENTS = "a string argument marked poly_spoken is spoken while its tool runs"
     OUT_OF_BAND = "a response with conversation none leaves the history alone"
+    METADATA = "the metadata of a request come back in its response"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,24 @@ class Profile:
     """What ends the text of a retrieved item that was cut; empty where a cut item keeps no text."""
     call_id_max: int
     """Longest id of a tool call, in characters; it goes back byte for byte."""
+    model: str = ""
+    """The model that the address names as ``?model=``; empty where it need not be named."""
+    turn_detection: TurnDetection | None = SERVER_VAD
+    """What is asked for unless a session says otherwise; None: the client ends every turn by hand."""
+    transcription: Json | None = None
+    """How the caller's words are asked for; None where they come unasked."""
+
+    @property
+    def tells_cuts(self) -> bool:
+        """Whether a retrieved item tells the words that a cut left of it."""
+        return bool(self.cut_suffix)
+
+    def address(self, url: str | None = None) -> str:
+        """Where to connect: ``url``, or the provider's own, with the model in its query unless that names one."""
+        address = url or self.default_url
+        if not self.model or "model=" in address.partition("?")[2]:
+            return address
+        return f"{address}{'&' if '?' in address else '?'}{urlencode({'model': self.model})}"
 
 
 POLYAI: Final = Profile(
@@ -93,6 +119,84 @@ POLYAI: Final = Profile(
 )
 """PolyAI's Dialog-RSN-1 on its hosted service, as published and measured up to November 2026."""
 
+OPENAI: Final = Profile(
+    name="openai",
+    default_url="wss://api.openai.com/v1/realtime",
+    url_env="OPENAI_REALTIME_URL",
+    key_env="OPENAI_API_KEY",
+    client_events=frozenset(kind for kind in CLIENT_EVENTS if not kind.startswith("poly."))
+    - {"output_audio_buffer.clear"},
+    session_fields=frozenset(
+        {
+            "type",
+            "model",
+            "instructions",
+            "tools",
+            "tool_choice",
+            "parallel_tool_calls",
+            "output_modalities",
+            "max_output_tokens",
+            "prompt",
+            "reasoning",
+            "include",
+            "tracing",
+            "truncation",
+            "audio.input.format",
+            "audio.input.turn_detection",
+            "audio.input.transcription",
+            "audio.input.noise_reduction",
+            "audio.output",
+        }
+    ),
+    input_formats=(PCM16_24K, PCMU, PCMA),
+    output_format=PCM16_24K,
+    features=frozenset({Feature.OUT_OF_BAND, Feature.METADATA}),
+    cut_suffix="",
+    call_id_max=32,
+    model="gpt-realtime-2",
+    turn_detection=INTERRUPTING_VAD,
+    transcription={"model": "gpt-transcribe"},
+)
+"""The OpenAI Realtime API, generally available version, as documented up to November 2026."""
+
+PLAIN: Final = Profile(
+    name="plain",
+    default_url="ws://127.0.0.1:8765/v1/realtime",
+    url_env="REALTIME_URL",
+    key_env="REALTIME_API_KEY",
+    client_events=frozenset(
+        {
+            "session.update",
+            "input_audio_buffer.append",
+            "input_audio_buffer.commit",
+            "input_audio_buffer.clear",
+            "conversation.item.create",
+            "response.create",
+            "response.cancel",
+        }
+    ),
+    session_fields=frozenset(
+        {
+            "type",
+            "instructions",
+            "tools",
+            "output_modalities",
+            "audio.input.format",
+            "audio.input.turn_detection.type",
+            "audio.input.turn_detection.create_response",
+        }
+    ),
+    input_formats=(PCM16_24K, PCMU),
+    output_format=PCM16_24K,
+    features=frozenset(),
+    cut_suffix="",
+    call_id_max=32,
+)
+"""What any server that speaks the protocol can be trusted with: its history can be neither shortened nor read."""
+
+PROFILES: Final = {profile.name: profile for profile in (POLYAI, OPENAI, PLAIN)}
+"""All dialects, by name."""
+
 
 def session_update(
     profile: Profile,
@@ -101,24 +205,30 @@ def session_update(
     tools: Sequence[Mapping[str, object]],
     input_format: WireFormat,
     output_modalities: tuple[str, ...] = ("audio",),
-    turn_detection: TurnDetection = SERVER_VAD,
+    turn_detection: TurnDetection | UnsetType | None = UNSET,
 ) -> SessionUpdate:
     """Return the update that opens or changes a session; it always names the input format, so that none is reset.
 
     ``tools`` are objects ``{"type": "function", "name": ..., "description": ..., "parameters": JSON schema}``. Spoken
-    replies are every provider's default, so ``output_modalities`` is sent only when it asks for something else.
+    replies are every provider's default, so ``output_modalities`` is sent only when it asks for something else. Without
+    ``turn_detection`` it is the profile's own; None turns it off.
 
     Raises ``LocalProtocolError`` when the provider does not take the input format or a field of the session.
     """
     if input_format not in profile.input_formats:
         known = ", ".join(_spelled(each) for each in profile.input_formats)
         raise LocalProtocolError(f"{profile.name} takes no {_spelled(input_format)} from the caller; it takes {known}")
+    heard = AudioInput(
+        format=input_format,
+        turn_detection=profile.turn_detection if turn_detection is UNSET else turn_detection,
+        transcription=UNSET if profile.transcription is None else profile.transcription,
+    )
     update = SessionUpdate(
         session=Session(
             instructions=instructions,
             tools=tuple(dict(tool) for tool in tools),
             output_modalities=None if output_modalities == ("audio",) else output_modalities,
-            audio=Audio(input=AudioInput(format=input_format, turn_detection=turn_detection)),
+            audio=Audio(input=heard),
         )
     )
     check(profile, update)
