@@ -62,6 +62,15 @@ def test_a_reply_played_whole_and_not_truncated_has_no_error() -> None:
     assert "heard_error_ms" not in figures(record_of([Laid(PARKING, 1_000)])).values
 
 
+def test_a_reply_that_the_call_ended_in_is_judged_by_the_transcript_only() -> None:
+    """Nobody was left to truncate for; what the client has recorded counts all the same."""
+    reply = cut(truncated_ms=None, streamed_ms=6_600, history=text(24), transcript=text(24))
+    values = figures(record_of([reply], length_ms=6_000 + CUT_MS)).values
+    assert "heard_error_ms" not in values
+    assert values["unheard_words_in_history"] == (0,)
+    assert values["unheard_words_in_transcript"] == (5,)
+
+
 def test_a_truthful_record_has_no_wrong_word() -> None:
     values = figures(record_of([cut(), Laid(PARKING, 14_000)])).values
     names = ("unheard_words_in_history", "unheard_words_in_transcript", "heard_words_missing")

@@ -130,7 +130,7 @@ def _heard_error(call: HeardCall) -> Values:
     return [
         round(abs(sent.get(reply.item.item_id, reply.item.streamed_ms) - reply.played.ms))
         for reply in call.replies
-        if reply.was_cut or reply.item.item_id in sent
+        if reply.item.item_id in sent or (reply.was_cut and not reply.outlasted_call)
     ]
 
 
@@ -144,7 +144,8 @@ def _unheard(reply: Reply, believed: str) -> int:
 
 
 def _unheard_in_history(call: HeardCall) -> Values:
-    return _if_spoken(call, call.foreign_in_history + sum(_unheard(reply, reply.in_history) for reply in call.replies))
+    wrong = sum(_unheard(reply, reply.in_history) for reply in call.replies if not reply.outlasted_call)
+    return _if_spoken(call, call.foreign_in_history + wrong)
 
 
 def _unheard_in_transcript(call: HeardCall) -> Values:
@@ -268,7 +269,7 @@ _TABLE = (
         "Absolute difference between the length at which the server was told to cut a reply and the length that reached"
         " the caller's ear, measured in the recording. A reply that ended early at the ear and was not truncated counts"
         " with all the audio that left the server, because that is what the server goes by.",
-        "per reply that was truncated or ended early at the ear",
+        "per reply that was truncated or ended early at the ear, unless the call ended in it",
         _heard_error,
     ),
     Metric(
@@ -282,7 +283,7 @@ _TABLE = (
         "unheard_words_in_history",
         "words",
         "Words in the replies of the server's history that the caller's ear never received.",
-        "sum over the call's replies",
+        "sum over the call's replies, without one that the call ended in",
         _unheard_in_history,
     ),
     Metric(

@@ -49,6 +49,7 @@ class Reply:
     fates: tuple[Fate, ...]
     in_history: str
     in_transcript: str
+    call_ended_ms: Ms
 
     @property
     def written(self) -> str:
@@ -75,6 +76,11 @@ class Reply:
     def lines(self) -> list[tuple[str, int]]:
         """For each word the recorded line that it is from, and its number there."""
         return [(clip.line.id, n) for clip in self.clips for n in range(clip.first_word, clip.end_word)]
+
+    @property
+    def outlasted_call(self) -> bool:
+        """Whether it was at the ear when the call ended: nobody was left to be told where it was cut."""
+        return self.was_cut and self.call_ended_ms - self.played.ended_ms <= FRAME_MS
 
     def follow(self, text: str) -> Prefix:
         """How a text follows this reply."""
@@ -148,7 +154,8 @@ def _reply(
     clips = placed_clips(item, speech)
     played = measure_played(item, clips, record.ear, record.recording)
     in_history, in_transcript = history.get(item.item_id, ""), transcript.get(item.item_id, "")
-    return Reply(item, tuple(clips), played, tuple(_fates(item, clips, played)), in_history, in_transcript)
+    ended_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
+    return Reply(item, tuple(clips), played, tuple(_fates(item, clips, played)), in_history, in_transcript, ended_ms)
 
 
 def _fates(item: SpokenItem, clips: Sequence[PlacedClip], played: Played) -> list[Fate]:

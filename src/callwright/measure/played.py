@@ -37,7 +37,7 @@ AUDIBLE = 104
 """The smallest magnitude of an audible sample, in int16 steps: -50 dBFS."""
 
 _ASTRAY_MS: Ms = 5
-_STEP_MS: Ms = 1_000
+_STEP_MS: Ms = 400
 """Length of sound by which recording and reference are brought into step."""
 _BEYOND_MS: Ms = 200
 """How far behind the end that the books say a reply is looked for."""
@@ -83,6 +83,11 @@ class Played:
     def ms(self) -> float:
         """Length from the beginning of the reply to the last of it that arrived."""
         return max((each.end for each in self.stretches), default=0) * 1000 / self.rate_hz
+
+    @property
+    def ended_ms(self) -> float:
+        """Instant at which the last of it arrived; 0 when nothing did."""
+        return max((each.at + each.end - each.first for each in self.stretches), default=0) * 1000 / self.rate_hz
 
     def share(self, start_ms: Ms, end_ms: Ms) -> float:
         """How much of a part of the reply arrived, 0 to 1."""
