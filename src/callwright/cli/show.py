@@ -36,7 +36,7 @@ _STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 _LEGEND = Text("(word) // cut in the word   [words] never heard   {words} heard, not believed", style="dim")
 
 HEADLINE: Mapping[str, str] = {
-    "heard_error_ms": "cut told within",
+    "heard_error_ms": "heard error",
     "unheard_words_in_transcript": "unheard words in the transcript",
     "unheard_words_in_history": "in the history",
     "heard_words_missing": "heard words missing",
