@@ -34,11 +34,12 @@ from tests.runtime.calls import (
 
 import callwright as cw
 from callwright.audio.formats import PCMA_8K
-from callwright.core.ports import LineSink, ModelConnection, ModelSink
+from callwright.core.ports import Connector, LineSink, ModelConnection, ModelSink
 from callwright.ids import ItemId, MarkId, Ms
-from callwright.sim.caller import ScriptedCaller
+from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.server import MemoryConnector
+from callwright.sim.server.memory import MemoryConnection
 from callwright.sim.vloop import run_virtual
 from callwright.testing.scripted import after, close, emit, expect
 from callwright.wire import objects, server
@@ -195,6 +196,67 @@ def test_what_a_line_raises_ends_the_call_and_is_raised() -> None:
 def test_what_is_sent_against_the_script_ends_the_call() -> None:
     with pytest.raises(cw.CallwrightError, match=r"expects response\.create; the client sent"):
         take(*OPENING, started(), calls("look"), expect("response.create"))
+
+
+class Stuck:
+    async def connect(self, sink: ModelSink) -> ModelConnection:
+        await asyncio.sleep(3_600)
+        raise cw.ConnectionFailed("no answer")
+
+
+def test_c058_a_caller_who_hangs_up_does_not_wait_for_a_connection() -> None:
+    async def both() -> tuple[cw.CallResult, float]:
+        hang_up = Step(Trigger(Anchor.PICKUP, 300), None)
+        line = SimulatedLine(PHONE, ScriptedCaller([hang_up], {}, 8_000))
+        return await run(line, Stuck()), asyncio.get_running_loop().time()
+
+    result, at_s = run_virtual(both())
+    assert (result.ending, result.connected_ms, at_s) == (cw.Ending("caller", "hung up"), 0, 0.32)
+
+
+@pytest.mark.parametrize("connector", [Stuck(), MemoryConnector(lambda: Model(*OPENING))], ids=["connecting", "ready"])
+def test_a_call_that_is_cancelled_ends_its_line(connector: Connector) -> None:
+    line = silent_line()
+
+    async def go() -> None:
+        async with asyncio.timeout(1):
+            await run(line, connector)
+
+    with pytest.raises(TimeoutError):
+        run_virtual(go())
+    assert 50 * 160 <= line.recording.agent.size <= 51 * 160
+
+
+class Talkative(MemoryConnector):
+    """Takes its time to return the connection; its server does not wait for that."""
+
+    async def connect(self, sink: ModelSink) -> MemoryConnection:
+        connection = await super().connect(sink)
+        await asyncio.sleep(0.1)
+        return connection
+
+
+def test_a_server_that_speaks_before_the_connection_is_ours_is_answered() -> None:
+    model = Model(*OPENING, *reply("From three."), after(1_000), close(4408))
+    result = run_virtual(run(silent_line(), Talkative(lambda: model)))
+    model.finish()
+    assert result.session_ready_ms == 100
+    assert [turn.heard for turn in result.turns] == ["From three."]
+
+
+class Clinging(SimulatedLine):
+    async def hang_up(self) -> None:
+        await super().hang_up()
+        raise cw.LineFailed("the carrier does not answer")
+
+
+def test_a_line_that_cannot_be_ended_leaves_no_connection_open() -> None:
+    """Connected time is paid for until the connection closes."""
+    model = Model(*OPENING)
+    line = Clinging(PHONE, ScriptedCaller([Step(Trigger(Anchor.PICKUP, 300), None)], {}, 8_000))
+    with pytest.raises(cw.LineFailed, match="the carrier does not answer"):
+        run_virtual(run(line, MemoryConnector(lambda: model)))
+    assert model.closing == (1000, "")
 
 
 # --- what a call survives

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
@@ -138,8 +139,15 @@ class Call:
         }
 
     async def connect(self, connector: Connector) -> None:
-        """Connect the model. Raises ConnectionFailed."""
-        await self._model.connect(connector)
+        """Connect the model, or give that up when the call ends meanwhile. Raises ConnectionFailed."""
+        connecting = asyncio.get_running_loop().create_task(self._model.connect(connector))
+        self.ended.add_done_callback(lambda _ended: connecting.cancel())
+        try:
+            await connecting
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.ended.done() or (task and task.cancelling()):
+                raise
 
     def handle(self, event: on.Event) -> None:
         """Tell the core what happened, and carry out what it asks for."""
@@ -177,9 +185,10 @@ class Call:
         """End whatever is still open: line, model, tools. Idempotent."""
         if self.session.ending is None:
             self.handle(on.HangUpRequested("stopped"))
-        await self._line.hang_up()
-        await self._model.close()
-        await self._tools.close()
+        async with AsyncExitStack() as ends:  # the last one first, and each whatever becomes of the others
+            ends.push_async_callback(self._tools.close)
+            ends.push_async_callback(self._model.close)
+            ends.push_async_callback(self._line.hang_up)
         if self._timer:
             self._timer.cancel()
 
@@ -263,6 +272,8 @@ class ModelSide:
         self._translator = Translator(profile, input_format)
         self._decoder = ServerDecoder()
         self._connection: ModelConnection | None = None
+        self._unsent: list[bytes] = []
+        """Answers to a server that spoke before the connection was in our hands."""
         self._connected_at_ms: Ms | None = None
         self._closed_at_ms: Ms | None = None
 
@@ -270,6 +281,9 @@ class ModelSide:
         """Open the connection. Raises ConnectionFailed."""
         self._connection = await connector.connect(self)
         self._connected_at_ms = self._call.clock.now_ms()
+        for message in self._unsent:
+            self._connection.send(message)
+        self._unsent.clear()
 
     def on_message(self, message: bytes | str) -> None:
         """Take one message of the server."""
@@ -293,6 +307,8 @@ class ModelSide:
         """Send one encoded message."""
         if self._connection:
             self._connection.send(message)
+        else:
+            self._unsent.append(message)
 
     def request(self, command: do.Request) -> None:
         """Send what the core asks of the model. Raises LocalProtocolError for what this provider lacks."""
