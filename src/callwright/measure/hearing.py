@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from callwright.core.heard import Speaker
@@ -15,7 +15,7 @@ from callwright.sim.models import AgentSaid, CallerSaid
 from callwright.sim.speech import RATE_HZ
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from callwright.ids import ItemId, Ms
     from callwright.measure.played import PlacedClip
@@ -109,19 +109,19 @@ class HeardCall:
     replies: tuple[Reply, ...]
     turns: tuple[CallerTurn, ...]
 
-    @cached_property
+    @property
     def foreign_in_history(self) -> int:
         """Words that history holds of replies that were never spoken."""
-        spoken = [reply.item.item_id for reply in self.replies]
-        said = (item for item in self.record.history if isinstance(item, AgentSaid) and item.item_id not in spoken)
-        return sum(len(item.text.split()) for item in said)
+        return self._foreign((item.item_id, item.text) for item in self.record.history if isinstance(item, AgentSaid))
 
-    @cached_property
+    @property
     def foreign_in_transcript(self) -> int:
         """Words that the client's transcript holds of replies that were never spoken."""
+        return self._foreign((t.item_id, t.heard) for t in self.record.turns if t.speaker is Speaker.AGENT)
+
+    def _foreign(self, texts: Iterable[tuple[ItemId, str]]) -> int:
         spoken = [reply.item.item_id for reply in self.replies]
-        turns = (turn for turn in self.record.turns if turn.speaker is Speaker.AGENT and turn.item_id not in spoken)
-        return sum(len(turn.heard.split()) for turn in turns)
+        return sum(len(text.split()) for item_id, text in texts if item_id not in spoken)
 
     @property
     def understood(self) -> list[str]:
