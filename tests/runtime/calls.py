@@ -128,16 +128,18 @@ def take(
     hang_up_ms: Ms = 4_000,
     make_line: Callable[[LineSettings, ScriptedCaller], SimulatedLine] = SimulatedLine,
     up_ms: Ms = 0,
+    is_whole: bool = True,
     **options: Any,
 ) -> Taken:
-    """Take a call with a caller who says nothing and hangs up; the script has to be played to its end."""
+    """Take a call with a caller who says nothing and hangs up; if ``is_whole``, not before the script is at its end."""
     model = Model(*steps, ignoring=ignoring)
     hang_up = Step(Trigger(Anchor.PICKUP, hang_up_ms), None)
     caller = ScriptedCaller([hang_up], {}, settings.stream_format.rate_hz)
     line = make_line(settings, caller)
     connector = MemoryConnector(lambda: model, up_ms=up_ms)
     result = run_virtual(run(line, connector, **options))
-    model.finish()
+    if is_whole:
+        model.finish()
     return Taken(result, model, line)
 
 
