@@ -128,20 +128,20 @@ def _timeline(record: CallRecord, width: int) -> Text:
     length_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
     cell_ms = max(100, -(-length_ms // cells // 100) * 100)
     count = -(-length_ms // cell_ms)
-    caller = _lane([(line.started_ms, line.ended_ms) for line in record.caller_lines], cell_ms, count)
-    agent = _lane([(span.at_ms, span.at_ms + span.to_ms - span.from_ms) for span in record.ear], cell_ms, count)
+    caller = lane([(line.started_ms, line.ended_ms) for line in record.caller_lines], cell_ms, count)
+    agent = lane([(span.at_ms, span.at_ms + span.to_ms - span.from_ms) for span in record.ear], cell_ms, count)
     both = "".join("^" if "█" == one == other else " " for one, other in zip(caller, agent, strict=True))
     lanes = [
         Text.assemble(("caller says".ljust(_LANE), "bold"), (caller, "cyan")),
         Text.assemble(("caller hears".ljust(_LANE), "bold"), (agent, "green")),
-        Text.assemble(" " * _LANE, (_ruler(cell_ms, count, cells), "dim")),
+        Text.assemble(" " * _LANE, (ruler(cell_ms, count, cells), "dim")),
     ]
     if both.strip():
         lanes.insert(2, Text.assemble(("both at once".ljust(_LANE), "dim"), (both, "red")))
     return Text("\n").join(lanes)
 
 
-def _lane(spans: Iterable[tuple[Ms, Ms]], cell_ms: Ms, count: int) -> str:
+def lane(spans: Iterable[tuple[Ms, Ms]], cell_ms: Ms, count: int) -> str:
     """One character a cell: full where at least half of it is speech, half where some is."""
     covered = [0] * count
     for start_ms, end_ms in spans:
@@ -150,15 +150,16 @@ def _lane(spans: Iterable[tuple[Ms, Ms]], cell_ms: Ms, count: int) -> str:
     return "".join("█" if 2 * ms >= cell_ms else "▄" if ms else "·" for ms in covered)
 
 
-def _ruler(cell_ms: Ms, count: int, cells: int) -> str:
+def ruler(cell_ms: Ms, count: int, cells: int) -> str:
+    """Seconds below the cells, at least eight cells apart."""
     step_s = next((step for step in _STEPS_S if step * 1000 >= 8 * cell_ms), _STEPS_S[-1])
-    ruler = ""
+    marks = ""
     for second in range(0, count * cell_ms // 1000 + 1, step_s):
         label = f"{second} s"
         column = second * 1000 // cell_ms
         if column + len(label) <= cells:
-            ruler = ruler.ljust(column) + label
-    return ruler
+            marks = marks.ljust(column) + label
+    return marks
 
 
 # --- the words ------------------------------------------------------------------------------------------------------
@@ -178,13 +179,13 @@ def _transcript(played: Played) -> Table:
     sent_ms = {item.item_id: item.started_ms for item in played.record.spoken}
     for reply in played.run.figures.replies:
         at_ms = sent_ms[reply.item_id] if reply.started_ms is None else reply.started_ms
-        rows.append((at_ms, "agent", _heard(reply), _believed(reply)))
+        rows.append((at_ms, "agent", heard_words(reply), believed_words(reply)))
     for at_ms, who, heard, believed in sorted(rows, key=lambda row: row[0]):
         table.add_row(f"{at_ms // 60_000}:{at_ms // 1000 % 60:02} {who}", heard, believed)
     return table
 
 
-def _heard(reply: HeardReply) -> Text:
+def heard_words(reply: HeardReply) -> Text:
     """The words that were heard; in braces those that the client's record lacks."""
     words = reply.heard.split()
     known = _shared(words, reply.in_transcript.split())
@@ -194,7 +195,7 @@ def _heard(reply: HeardReply) -> Text:
     return text.append(" //", style="red") if reply.was_cut else text
 
 
-def _believed(reply: HeardReply) -> Text:
+def believed_words(reply: HeardReply) -> Text:
     """What the client's record and the server's history hold; in brackets the words that were never heard."""
     beliefs = {"client": reply.in_transcript, "server": reply.in_history}
     client, server = (list(map(normalise, text.split())) for text in beliefs.values())
