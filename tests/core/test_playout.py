@@ -103,6 +103,27 @@ def test_a_cut_clears_first_begins_a_generation_and_drops_what_still_comes(repor
 
 
 @pytest.mark.parametrize("reports", BOTH_LINES)
+def test_an_item_is_complete_when_the_next_one_begins(reports):
+    """Items of one response follow each other; what conversion holds back of the first goes out before the second."""
+    playout = new(reports)
+    playout.audio(R1, A, samples(400), 0)
+    commands = playout.audio(R1, B, samples(400), 100)
+    assert commands[0] == do.FinishItem(A, 0)
+    assert playout.state(A) is Playing.COMPLETE
+    assert playout.state(B) is Playing.STREAMING
+
+
+def test_a_mark_of_an_item_ends_the_items_before_it():
+    """A line plays in order, so that their own marks must have been lost."""
+    playout = new(MARKS)
+    playout.audio(R1, A, samples(400), 0)
+    mark, *_ = marks(playout.audio(R1, B, samples(400), 0)[2:])
+    playout.mark_returned(mark, 500)
+    assert playout.take_played_out() == [A]
+    assert playout.position_ms(A, 500) == 400
+
+
+@pytest.mark.parametrize("reports", BOTH_LINES)
 def test_every_item_that_lost_something_is_cut_on_its_own_and_one_that_did_not_is_whole(reports):
     line, playout = FakeLine(reports), new(reports)
     for response_id, item_id in [(R1, A), (R2, B), (ResponseId("r3"), ItemId("c"))]:

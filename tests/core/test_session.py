@@ -153,6 +153,15 @@ def test_an_empty_piece_of_audio_is_survived(reports):
 # --- interruption ----------------------------------------------------------------------------------------------------
 
 
+def test_an_item_that_has_just_played_out_when_the_caller_speaks_is_whole():
+    """Its last marks are still on their way back: nothing was lost, so nothing is cut."""
+    call = Call(FakeLine(MARKS, lost_marks=(2, 3)))
+    call.at(0, on.ResponseStarted(R1), audio(R1, A, 1_000), on.ReplyWritten(R1, A, "all"), ended(R1))
+    assert call.at(1_000, speaks()) == [do.ClearPlayout(1)]
+    assert call.state(A) is Playing.PLAYED
+    assert call.heard()[A] == ("all", "whole")
+
+
 @both_lines
 @pytest.mark.parametrize("first", ["caller", "response"])
 def test_both_orders_of_a_barge_in_cut_once(reports, first):

@@ -160,6 +160,12 @@ def test_patience_begins_when_the_reply_becomes_due_and_ends_when_it_begins():
     assert turns.next_deadline_ms() is None
 
 
+def test_a_refusal_does_not_prolong_the_wait():
+    turns = at(Floor.AWAITED)
+    turns.refused()
+    assert turns.next_deadline_ms() == REPLY_PATIENCE_MS
+
+
 class TurnsMachine(RuleBasedStateMachine):
     """Any cue at any time: what the table forbids raises and changes nothing, and nothing else raises."""
 
