@@ -48,11 +48,15 @@ def trimmed(lines: list[str]) -> Iterator[str]:
 
 
 def server_settings() -> str:
-    """The settings of the local server as a table."""
-    from callwright.sim.server import list_settings
+    """The settings of the local server as a table, and one for each dialect of what differs in it."""
+    from callwright.sim.server import DIALECTS, list_differences, list_settings
 
     rows = [(f"`{info.name}`", told(info.default), info.about, info.source) for info in list_settings()]
-    return table(("setting", "default", "what", "source"), rows)
+    parts = [table(("setting", "default", "what", "source"), rows)]
+    for name in DIALECTS:
+        other = [(f"`{info.name}`", told(info.default), info.source) for info in list_differences(name)]
+        parts += [f"### Dialect `{name}`\n\n{table(('setting', 'default', 'source'), other)}"] if other else []
+    return "\n".join(parts)
 
 
 def told(value: object) -> str:

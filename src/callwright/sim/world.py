@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from callwright.core.session import Can
-from callwright.declare.agent import Agent
+from callwright.declare.agent import Agent, ModelChoice
 from callwright.errors import UsageError
 from callwright.ids import ItemId, Ms
 from callwright.runtime.call import CallResult, run
@@ -49,6 +49,8 @@ class Options:
     """What the client asks of the server; None for all that its dialect has."""
     server: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the local server that go before the scenario's."""
+    dialect: str | None = None
+    """The provider whose protocol client and server speak; None for the agent's own."""
 
     def line(self, settings: LineSettings) -> LineSettings:
         """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
@@ -69,6 +71,12 @@ class Options:
             told["truncate"] = Can.TRUNCATE in self.can
         return {**told, **self.server}
 
+    def agent(self, agent: Agent) -> Agent:
+        """The agent with this run's model."""
+        if self.dialect in (None, agent.model.provider):
+            return agent
+        return replace(agent, model=ModelChoice(self.dialect))
+
 
 def play(scenario: Scenario, seed: int, *, client: str = OURS, options: Options | None = None) -> CallRecord:
     """Play one call in virtual time.
@@ -82,14 +90,14 @@ def play(scenario: Scenario, seed: int, *, client: str = OURS, options: Options 
 
 
 async def _play(scenario: Scenario, seed: int, client: str, options: Options) -> CallRecord:
-    agent = load_agent(scenario.agent)
+    agent = options.agent(load_agent(scenario.agent))
     speech = Speech.load(scenario.speech)
     session = ServerSession(
         _model(scenario, speech),
         speech,
         _ear(scenario.speech),
         stream(seed, "server"),
-        _server_settings({**scenario.server, **options.server}),
+        ServerSettings.for_dialect(agent.model.provider, {**scenario.server, **options.server}),
     )
     settings = options.line(scenario.line)
     caller = ScriptedCaller(
@@ -148,15 +156,6 @@ def _model(scenario: Scenario, speech: Speech) -> RulesModel:
 @cache
 def _ear(directory: Path) -> Ear:
     return Ear(Speech.load(directory).values())
-
-
-def _server_settings(given: Mapping[str, Any]) -> ServerSettings:
-    known = {each.name for each in fields(ServerSettings)}
-    for name in given:
-        if name not in known:
-            raise UsageError(f"the local server has no setting {name!r}; settings: {', '.join(sorted(known))}")
-    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-    return ServerSettings(**values)
 
 
 def _tool_of(session: ServerSession, item_id: ItemId) -> str | None:

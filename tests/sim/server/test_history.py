@@ -144,7 +144,7 @@ def test_what_is_kept_is_a_beginning_of_the_words(cut_ms):
 
 
 def test_history_is_cut_by_the_shortest_of_several_cuts():
-    history = History()
+    history = History(cut_suffix="-")
     spoken = Spoken("item_1", render(POOL.clips, speech(), 200), 0, 2000)
     history.speak(spoken)
     for end_ms in (900, 500, 700):

@@ -4,11 +4,13 @@
 
 ========== =====================================================================
 settings   every delay and habit, with its source
+dialects   what differs between the protocol's dialects
 voice      the caller's bytes as 32 ms frames at 16 kHz, each voice or not
 listening  where the caller's turns begin and end (the turn rule)
 caller     telling the client about those turns; what was said in them
 speaking   recorded clips as one reply's audio, and when each piece leaves
 replies    the one open response
+outside    responses that leave the history alone
 history    the conversation, and what a cut leaves of it
 config     what ``session.update`` may say
 telling    the server events, in the protocol's order
@@ -19,8 +21,19 @@ memory     a connection to it on the running event loop
 ========== =====================================================================
 """
 
+from callwright.sim.server.dialects import DIALECTS
 from callwright.sim.server.memory import MemoryConnector, Peer, Stall
 from callwright.sim.server.session import ServerSession
-from callwright.sim.server.settings import ServerSettings, SettingInfo, list_settings
+from callwright.sim.server.settings import ServerSettings, SettingInfo, list_differences, list_settings
 
-__all__ = ["MemoryConnector", "Peer", "ServerSession", "ServerSettings", "SettingInfo", "Stall", "list_settings"]
+__all__ = [
+    "DIALECTS",
+    "MemoryConnector",
+    "Peer",
+    "ServerSession",
+    "ServerSettings",
+    "SettingInfo",
+    "Stall",
+    "list_differences",
+    "list_settings",
+]

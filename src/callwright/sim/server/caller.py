@@ -21,13 +21,14 @@ from callwright.wire.server import (
     InputAudioBufferCleared,
     InputAudioBufferSpeechStarted,
     InputAudioBufferSpeechStopped,
+    InputAudioBufferTimeoutTriggered,
 )
 
 if TYPE_CHECKING:
-    from callwright.audio.formats import AudioFormat
     from callwright.sim.ear import Ear
     from callwright.sim.server.agenda import Action
     from callwright.sim.server.common import Common
+    from callwright.sim.server.config import Config
     from callwright.sim.server.replies import Replies
 
 MUSIC = "[music]"
@@ -36,11 +37,10 @@ MUSIC = "[music]"
 class CallerTurns:
     """Tells the client when the caller began and stopped, and lets the reply follow."""
 
-    def __init__(self, ear: Ear, audio_format: AudioFormat, replies: Replies, common: Common) -> None:
-        self.answers_turns = True
-        """A turn gets a reply without being asked for it."""
+    def __init__(self, ear: Ear, config: Config, replies: Replies, common: Common) -> None:
         self.confirmations: list[Confirmation] = []
-        self._listener = Listener(ear, audio_format, common.settings, common.rng)
+        self._config = config
+        self._listener = Listener(ear, config.input_format, common.settings, common.rng)
         self._ear = ear
         self._replies = replies
         self._history = common.history
@@ -52,15 +52,19 @@ class CallerTurns:
         self._item_id: ItemId | None = None
         self._told_ms: Ms = 0
         self._clears = 0
+        replies.when_heard = self._await
 
     @property
     def caller_speaks(self) -> bool:
         """Whether the client was told of a beginning and not yet of the end."""
         return self._item_id is not None
 
-    def set_format(self, audio_format: AudioFormat) -> None:
-        """Read what follows in this format."""
-        self._listener.set_format(audio_format)
+    def configure(self, config: Config) -> None:
+        """Hear what follows as this configuration has it."""
+        if config.input_format != self._config.input_format:
+            self._listener.set_format(config.input_format)
+        self._listener.set_rule(config.settings, by_hand=config.detection is None)
+        self._config = config
 
     def is_silence(self, audio: bytes) -> bool:
         """Whether this audio is digital silence."""
@@ -115,9 +119,10 @@ class CallerTurns:
 
     def _start(self, confirmed: SpeechConfirmed, now_ms: Ms) -> None:
         self._item_id = ItemId(self._names.next("item"))
+        detection = self._config.detection
         if self._replies.is_audible(now_ms):
             self.confirmations.append(Confirmation(confirmed.onset_ms, now_ms))
-        can_be_cut = self._replies.can_be_cut
+        can_be_cut = self._replies.can_be_cut and (detection is None or detection.interrupt_response is not False)
         is_cut_first = can_be_cut and self._rng.random() < self._settings.cancelled_first_rate
         if is_cut_first:
             self._replies.cancel(now_ms, "turn_detected")
@@ -128,7 +133,9 @@ class CallerTurns:
     def _stop(self, ended: TurnEnded, mark_ms: Ms, now_ms: Ms) -> None:
         assert self._item_id is not None
         self._teller.tell(InputAudioBufferSpeechStopped(item_id=self._item_id, audio_end_ms=ended.audio_end_ms))
-        self._enter(ended, mark_ms, now_ms, wants_reply=self.answers_turns)
+        detection = self._config.detection
+        wants_reply = detection is not None and detection.create_response is not False
+        self._enter(ended, mark_ms, now_ms, wants_reply=wants_reply)
 
     def _enter(self, ended: TurnEnded, mark_ms: Ms, now_ms: Ms, *, wants_reply: bool) -> None:
         """The turn becomes an item and gets its reply; its words are told when that is under way, or after it."""
@@ -137,12 +144,33 @@ class CallerTurns:
         text = self._words(ended.audio)
         self._teller.committed(item_id, self._history.append(CallerSaid(item_id, text)))
         answered_ms = self._replies.turn_ended(now_ms, mark_ms, wants_reply=wants_reply)
+        if not self._config.transcribes:
+            return
         tell = partial(self._tell_words, item_id, text, len(ended.audio) / RATE_HZ)
         rule = self._settings
         if self._rng.random() < rule.transcript_last_rate:
             self._replies.when_done(self._rng.randint(*rule.transcript_last_ms), tell)
         else:
             self._agenda.at(answered_ms + self._rng.randint(*rule.transcript_after_ms), tell)
+
+    def _await(self, heard_ms: Ms) -> None:
+        """A reply will have been heard at this instant: if nothing follows for long enough, ask the caller again."""
+        idle_ms = self._config.settings.idle_ms
+        if idle_ms:
+            self._agenda.at(heard_ms + idle_ms, partial(self._time_out, self._replies.count, len(self._history.items)))
+
+    def _time_out(self, replies: int, items: int, now_ms: Ms) -> None:
+        """Take the silence for a turn of the caller, and answer it."""
+        if self.caller_speaks or replies != self._replies.count or items != len(self._history.items):
+            return
+        item_id = ItemId(self._names.next("item"))
+        end_ms = self._listener.track.clock_ms
+        start_ms = max(0, end_ms - self._config.settings.idle_ms)
+        self._teller.tell(
+            InputAudioBufferTimeoutTriggered(item_id=item_id, audio_start_ms=start_ms, audio_end_ms=end_ms)
+        )
+        self._teller.committed(item_id, self._history.append(CallerSaid(item_id, "")))
+        self._replies.turn_ended(now_ms, now_ms, wants_reply=True)
 
     def _words(self, audio: Pcm) -> str:
         """What was said, as one sentence; empty where nothing known was."""

@@ -27,4 +27,4 @@ class Common:
         """A new session's; its ids carry a tag that is drawn from ``rng``."""
         names = Names(f"{rng.getrandbits(32):08x}")
         teller = Teller(names.next("conv"), with_items=settings.item_events)
-        return Common(settings, rng, Agenda(), History(), names, teller)
+        return Common(settings, rng, Agenda(), History(settings.speaks.profile.cut_suffix), names, teller)

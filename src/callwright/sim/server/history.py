@@ -18,9 +18,9 @@ from callwright.wire.items import (
     FunctionCallItem,
     FunctionCallOutputItem,
     Item,
+    ItemReference,
     MessageItem,
 )
-from callwright.wire.profiles import POLYAI
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,13 +59,12 @@ class Spoken:
         """Length of audio that the item has now, for the check of a truncate."""
         return self.streamed_ms if self.kept_ms is None else min(self.kept_ms, self.streamed_ms)
 
-    @property
-    def said(self) -> AgentSaid:
-        """The reply as history holds it."""
+    def said(self, cut_suffix: str) -> AgentSaid:
+        """The reply as history holds it; ``cut_suffix`` ends the text of one that was cut."""
         words = self.utterance.words
         kept = words if self.kept_ms is None else kept_words(words, self.kept_ms)
         is_cut = len(kept) < len(words)
-        suffix = POLYAI.cut_suffix if is_cut and kept else ""
+        suffix = cut_suffix if is_cut and kept else ""
         return AgentSaid(self.item_id, " ".join(word.text for word in kept) + suffix, is_cut)
 
     @property
@@ -85,7 +84,13 @@ def kept_words(words: Sequence[Word], cut_ms: Ms) -> Sequence[Word]:
 class History:
     """The ordered items of one conversation."""
 
-    def __init__(self) -> None:
+    def __init__(self, cut_suffix: str) -> None:
+        """``cut_suffix`` ends a text that was cut; where it is empty, a truncate deletes the text of what it cuts.
+
+        The audio that is left, and with it what the model knows that it said, is the same either way.
+        """
+        self._cut_suffix = cut_suffix
+        self._textless: dict[ItemId, None] = {}
         self._items: list[HistoryItem] = []
         self._spoken: dict[ItemId, Spoken] = {}
         self._posted: dict[ItemId, Item] = {}
@@ -109,7 +114,7 @@ class History:
     def speak(self, spoken: Spoken) -> ItemId | None:
         """Add a reply that begins to be spoken; returns the id of the item before it."""
         self._spoken[spoken.item_id] = spoken
-        return self.append(spoken.said)
+        return self.append(spoken.said(self._cut_suffix))
 
     def post(self, item_id: ItemId, item: Item, after: str | None) -> ItemId | str | Refusal | None:
         """Add a client's item after another (None: at the end); returns what is to be told as the one before it."""
@@ -139,7 +144,7 @@ class History:
         spoken.kept_ms = end_ms if spoken.kept_ms is None else min(spoken.kept_ms, end_ms)
         at = self._index(item_id)
         if at is not None:
-            self._items[at] = spoken.said
+            self._items[at] = spoken.said(self._cut_suffix)
 
     def truncate(self, item_id: str, content_index: int, end_ms: Ms) -> Refusal | None:
         """Cut as a client asks for it."""
@@ -155,6 +160,8 @@ class History:
             message = f"Audio content of {spoken.left_ms}ms is already shorter than {end_ms}ms"
             return Refusal("invalid_value", message, "audio_end_ms")
         self.cut(spoken.item_id, end_ms)
+        if not self._cut_suffix:
+            self._textless[spoken.item_id] = None
         return None
 
     def retrieve(self, item_id: str) -> Item | Refusal:
@@ -162,8 +169,26 @@ class History:
         at = self._index(ItemId(item_id))
         if at is None:
             return Refusal("item_retrieve_invalid_item_id", f"Item with item_id not found: {item_id}", "item_id")
+        if ItemId(item_id) in self._textless:
+            left = self._spoken[ItemId(item_id)]
+            audio = left.utterance.between(0, left.left_ms)
+            return _message(left.item_id, "assistant", ContentPart(type="output_audio", audio=audio))
         posted = self._posted.get(ItemId(item_id))
         return wire_item(self._items[at]) if posted is None else stamped(posted, ItemId(item_id))
+
+    def context(self, given: Sequence[Item | ItemReference]) -> tuple[HistoryItem, ...] | Refusal:
+        """What a response sees that is given its own input instead of the history."""
+        seen: list[HistoryItem] = []
+        for number, item in enumerate(given):
+            if isinstance(item, ItemReference):
+                at = self._index(ItemId(item.id))
+                entry = self._items[at] if at is not None else _unknown(item.id, f"response.input[{number}]")
+            else:
+                entry = self._read(ItemId(item.id or f"input_{number}"), item)
+            if isinstance(entry, Refusal):
+                return entry
+            seen.append(entry)
+        return tuple(seen)
 
     def _index(self, item_id: ItemId) -> int | None:
         return next((at for at, item in enumerate(self._items) if item.item_id == item_id), None)
@@ -193,6 +218,10 @@ class History:
             message = f"Tool call ID '{item.call_id}' already has an output."
             return Refusal("invalid_tool_call_id", message, "item.call_id")
         return ToolAnswered(item_id, calls[0].tool_call_id, item.output)
+
+
+def _unknown(item_id: str, param: str) -> Refusal:
+    return Refusal("invalid_value", f"Item with item_id not found: {item_id}", param)
 
 
 def wire_item(item: HistoryItem) -> Item:

@@ -10,6 +10,9 @@ state   QUIET│ PROPOSED                │ TURN                               
 While nothing is audible, a little voice makes a turn. Over a reply it takes longer, and then the kind of the sound
 decides: a murmur is ignored, a bed (a television) waits until the reply is over and is then a turn. The agent's own
 voice coming back counts as the caller's, as it does on the live service. All times are on the audio clock.
+
+A dialect that does not confirm goes by voice alone, over a reply as in silence. A session that ends turns by hand has
+none of this: audio is kept until the client commits it.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from callwright.ids import Ms
+from callwright.sim.server.dialects import Habit
 from callwright.sim.server.voice import FRAME_MS, Frame, VoiceTrack
 from callwright.sim.speech import PER_MS, RATE_HZ, Pcm
 
@@ -71,6 +75,8 @@ class _Phase(Enum):
     """Judged to be no turn; judged again if it goes on over a reply."""
     TURN = auto()
     """The caller's turn."""
+    BY_HAND = auto()
+    """The client decides when a turn ends."""
 
 
 class _Verdict(Enum):
@@ -106,6 +112,15 @@ class Listener:
         self._judged_ms: Ms = 0  # where the stretch that is judged begins
         self._voice_ms: Ms = 0  # voice in that stretch
         self._last_voice_ms: Ms = 0
+        self._asked: tuple[Ms, bool] = (-1, True)  # the pause that was last judged, and whether the turn sounded over
+
+    def set_rule(self, settings: ServerSettings, *, by_hand: bool) -> None:
+        """Go by these settings from here on; ``by_hand`` leaves the ends of turns to the client."""
+        self._settings = settings
+        self.track.threshold = settings.voice_threshold
+        if by_hand is not (self._phase is _Phase.BY_HAND):
+            self._phase = _Phase.BY_HAND if by_hand else _Phase.QUIET
+            self._onset_ms = 0
 
     def set_format(self, audio_format: AudioFormat) -> None:
         """Read what follows in this format."""
@@ -125,6 +140,7 @@ class Listener:
         if self.can_skip() and self.track.is_silent(audio):
             self.skip(len(audio))
             return []
+        over_reply = over_reply and self._settings.has(Habit.CONFIRMS_BARGE_IN)
         events: list[TurnEvent] = []
         for frame in self.track.take(audio):
             self._keep(frame)
@@ -137,14 +153,18 @@ class Listener:
         """End the turn by hand; None where too little audio has come."""
         if self._phase in (_Phase.QUIET, _Phase.IGNORED) or len(self._kept) * FRAME_MS < SMALLEST_COMMIT_MS:
             return None
+        by_hand = self._phase is _Phase.BY_HAND
         ended = self._end(self._kept[-1].end_ms, self._kept[-1].end_ms)
+        if by_hand:
+            self._phase = _Phase.BY_HAND
         self.track.reset()
         return ended
 
     def clear(self) -> None:
         """Forget the audio since the last turn."""
         self._kept.clear()
-        self._phase = _Phase.QUIET
+        if self._phase is not _Phase.BY_HAND:
+            self._phase = _Phase.QUIET
         self.track.reset()
 
     def _keep(self, frame: Frame) -> None:
@@ -175,8 +195,19 @@ class Listener:
                 return self._judge(frame.end_ms, over_reply)
             case _Phase.TURN:
                 mark_ms = self._last_voice_ms - self._settings.voice_tail_ms + self._settings.turn_end_ms
+                if frame.end_ms >= mark_ms and not self._sounds_over():
+                    mark_ms += max(0, self._settings.unfinished_ms - self._settings.turn_end_ms)
                 return self._end(mark_ms, frame.end_ms) if frame.end_ms >= mark_ms else None
         return None
+
+    def _sounds_over(self) -> bool:
+        """Whether the turn so far ends as a sentence does; asked once a pause, where the settings make a difference."""
+        if self._settings.unfinished_ms <= self._settings.turn_end_ms:
+            return True
+        if self._asked[0] != self._last_voice_ms:
+            heard = self._ear.listen(self._since(self._audio_start_ms), RATE_HZ)
+            self._asked = (self._last_voice_ms, bool(heard) and heard[-1].text.endswith((".", "!", "?")))
+        return self._asked[1]
 
     def _is_gap(self, now_ms: Ms) -> bool:
         return now_ms - self._last_voice_ms > self._settings.voice_gap_ms

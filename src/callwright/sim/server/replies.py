@@ -7,40 +7,43 @@ asked        first audio                      last chunk      done
 ```
 
 A reply is believed to be audible from its first chunk for as long as the audio that has left lasts. A
-``response.create`` that comes while the caller speaks is held: one reply answers it and the turn.
+``response.create`` that comes while the caller speaks is held: one reply answers it and the turn. A dialect without
+that habit refuses a second response, its own included.
 """
 
 from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
+from callwright.audio.formats import PCM16_24K
 from callwright.ids import ItemId, Ms, ToolCallId
 from callwright.sim.models import Reply, ToolRequested
+from callwright.sim.server.dialects import Habit
 from callwright.sim.server.history import Refusal, Spoken, wire_item
-from callwright.sim.server.speaking import BYTES_PER_MS, Step, Timed, Utterance, render, timeline
-from callwright.sim.server.telling import Output
+from callwright.sim.server.speaking import Step, Timed, Utterance, render, timeline
+from callwright.sim.server.telling import Heading, Output
 from callwright.wire.items import FunctionCallItem, Item
+from callwright.wire.objects import ResponseParams
+from callwright.wire.profiles import Feature
 
 if TYPE_CHECKING:
-    from callwright.sim.models import Model
+    from callwright.sim.models import HistoryItem, Model
     from callwright.sim.server.agenda import Action
     from callwright.sim.server.common import Common
     from callwright.sim.server.settings import MsRange
     from callwright.sim.speech import Recording
-
-_CALL_ID_LENGTH = 37
 
 
 @dataclass(slots=True, eq=False)
 class _Response:
     """A response that is open."""
 
-    response_id: str
+    heading: Heading
     reply: Reply
     utterance: Utterance | None
     steps: deque[Timed]
@@ -50,6 +53,11 @@ class _Response:
     """How many items it has begun."""
     speech: tuple[Spoken, Output, ItemId | None] | None = None
     """The spoken item while it grows, and the item before it."""
+
+    @property
+    def response_id(self) -> str:
+        """What names it."""
+        return self.heading.response_id
 
 
 class Replies:
@@ -61,10 +69,15 @@ class Replies:
         self._history = common.history
         self._teller = common.teller
         self._agenda = common.agenda
-        self._names = common.names
+        self._common = common
         self._settings = common.settings
-        self._rng = common.rng
         self._model_rng = random.Random(common.rng.getrandbits(64))
+        self.output_format = PCM16_24K
+        """What replies are sent in from the next one on."""
+        self.when_heard: Callable[[Ms], None] = lambda heard_ms: None
+        """Is called as a reply is completed, with the instant at which it will have been heard."""
+        self.count = 0
+        """How many there have been."""
         self._open: _Response | None = None
         self._audible_until_ms: Ms = 0
         self._is_held = False
@@ -88,18 +101,17 @@ class Replies:
 
     # --- asking for a reply
 
-    def create(self, now_ms: Ms, *, caller_speaks: bool) -> Refusal | None:
-        """A client asks for a reply."""
+    def create(self, asked: ResponseParams, now_ms: Ms, *, caller_speaks: bool) -> Refusal | None:
+        """A client asks for a reply, to its own input where it gives one."""
         if self._open is not None:
-            message = (
-                f"Conversation already has an active response in progress: {self._open.response_id}. "
-                "Wait until the response is finished before creating a new one."
-            )
-            return Refusal("conversation_already_has_active_response", message)
-        if caller_speaks:
+            return _in_the_way(self._open)
+        seen = self._history.items if asked.input is None else self._history.context(asked.input)
+        if isinstance(seen, Refusal):
+            return seen
+        if caller_speaks and self._settings.has(Habit.MERGES_REQUESTS):
             self._is_held = True
         else:
-            self._begin(now_ms, now_ms, self._settings.asked_answer_ms)
+            self._begin(seen, asked, now_ms, now_ms, self._settings.asked_answer_ms)
         return None
 
     def turn_ended(self, now_ms: Ms, mark_ms: Ms, *, wants_reply: bool) -> Ms:
@@ -109,18 +121,31 @@ class Replies:
         """
         if not (wants_reply or self._is_held):
             return now_ms
+        if self._open is not None and not self._settings.has(Habit.MERGES_REQUESTS):
+            self._teller.refused(_in_the_way(self._open), None)
+            return now_ms
         self._finish(now_ms)
-        return self._begin(now_ms, mark_ms, self._settings.answer_ms)
+        return self._begin(self._history.items, ResponseParams(), now_ms, mark_ms, self._settings.answer_ms)
 
-    def _begin(self, now_ms: Ms, from_ms: Ms, delay_ms: MsRange) -> Ms:
+    def _begin(
+        self, seen: Sequence[HistoryItem], asked: ResponseParams, now_ms: Ms, from_ms: Ms, delay_ms: MsRange
+    ) -> Ms:
         self._is_held = False
-        reply = self._model.reply(self._history.items, self._model_rng)
-        utterance = render(reply.clips, self._speech, self._settings.sentence_pause_ms) if reply.clips else None
-        first_ms = max(now_ms, from_ms + self._rng.randint(*delay_ms))
+        self.count += 1
+        reply = self._model.reply(seen, self._model_rng)
+        pause_ms = self._settings.sentence_pause_ms
+        utterance = render(reply.clips, self._speech, pause_ms, self.output_format) if reply.clips else None
+        first_ms = max(now_ms, from_ms + self._common.rng.randint(*delay_ms))
         audio_ms = utterance.audio_ms if utterance else 0
-        steps = timeline(first_ms, audio_ms, with_call=reply.tool is not None, settings=self._settings, rng=self._rng)
-        self._open = _Response(self._names.next("resp"), reply, utterance, deque(steps))
-        self._teller.response_created(self._open.response_id)
+        steps = timeline(
+            first_ms, audio_ms, with_call=reply.tool is not None, settings=self._settings, rng=self._common.rng
+        )
+        echoed = asked.metadata if Feature.METADATA in self._settings.speaks.profile.features else None
+        heading = Heading(self._common.names.next("resp"), metadata=echoed)
+        self._open = _Response(heading, reply, utterance, deque(steps))
+        self._teller.response_created(heading)
+        if self._settings.has(Habit.TELLS_LIMITS):
+            self._teller.limits()
         self._agenda.at(steps[0].at_ms, partial(self._go_on, self._open))
         return first_ms
 
@@ -149,7 +174,7 @@ class Replies:
     def _begin_speech(self, response: _Response, now_ms: Ms) -> None:
         assert response.utterance is not None
         tool = response.reply.tool.name if response.reply.tool else None
-        spoken = Spoken(ItemId(self._names.next("item")), response.utterance, now_ms, tool=tool)
+        spoken = Spoken(ItemId(self._common.names.next("item")), response.utterance, now_ms, tool=tool)
         output = self._next_output(response, spoken.item_id)
         response.speech = spoken, output, self._history.speak(spoken)
         self._teller.speech_began(output, response.speech[2])
@@ -157,11 +182,12 @@ class Replies:
     def _send_chunk(self, response: _Response) -> None:
         assert response.speech is not None
         spoken, output, _ = response.speech
-        start = spoken.streamed_ms * BYTES_PER_MS
-        delta = spoken.utterance.audio[start : start + self._settings.chunk_ms * BYTES_PER_MS]
-        spoken.streamed_ms = min(spoken.utterance.audio_ms, spoken.streamed_ms + self._settings.chunk_ms)
+        start_ms = spoken.streamed_ms
+        spoken.streamed_ms = min(spoken.utterance.audio_ms, start_ms + self._settings.chunk_ms)
         self._audible_until_ms = spoken.started_ms + spoken.streamed_ms
-        self._teller.audio(output, delta)
+        if self._settings.has(Habit.WRITES_ALONG) and (text := _begun(spoken, start_ms)):
+            self._teller.words(output, text)
+        self._teller.audio(output, spoken.utterance.between(start_ms, start_ms + self._settings.chunk_ms))
 
     def _end_speech(self, response: _Response, status: str) -> None:
         assert response.speech is not None
@@ -172,8 +198,8 @@ class Replies:
     def _call(self, response: _Response) -> None:
         request = response.reply.tool
         assert request is not None
-        tool_call_id = ToolCallId(self._names.next("call", _CALL_ID_LENGTH))
-        item = ToolRequested(ItemId(self._names.next("item")), tool_call_id, request.name, request.arguments)
+        tool_call_id = ToolCallId(self._common.names.next("call", self._settings.speaks.profile.call_id_max))
+        item = ToolRequested(ItemId(self._common.names.next("item")), tool_call_id, request.name, request.arguments)
         call = wire_item(item)
         assert isinstance(call, FunctionCallItem)
         self._teller.called(self._next_output(response, item.item_id), call, self._history.append(item))
@@ -181,7 +207,7 @@ class Replies:
 
     def _next_output(self, response: _Response, item_id: ItemId) -> Output:
         response.begun += 1
-        return Output(response.response_id, item_id, response.begun - 1)
+        return Output(response.heading, item_id, response.begun - 1)
 
     # --- ending it
 
@@ -207,7 +233,23 @@ class Replies:
 
     def _close(self, response: _Response, status: str, reason: str | None, now_ms: Ms) -> None:
         self._open = None
-        self._teller.response_done(response.response_id, status, tuple(response.items), reason)
+        self._teller.response_done(response.heading, status, tuple(response.items), reason)
+        if status == "completed":
+            self.when_heard(max(now_ms, self._audible_until_ms))
         for delay_ms, action in self._when_done:
             self._agenda.at(now_ms + delay_ms, action)
         self._when_done.clear()
+
+
+def _in_the_way(response: _Response) -> Refusal:
+    message = (
+        f"Conversation already has an active response in progress: {response.response_id}. "
+        "Wait until the response is finished before creating a new one."
+    )
+    return Refusal("conversation_already_has_active_response", message)
+
+
+def _begun(spoken: Spoken, from_ms: Ms) -> str:
+    """The words that begin in the audio from ``from_ms`` up to what has left, a blank before all but the first."""
+    begun = [word for word in spoken.utterance.words if from_ms <= word.start_ms < spoken.streamed_ms]
+    return "".join(word.text if word is spoken.utterance.words[0] else f" {word.text}" for word in begun)

@@ -24,6 +24,7 @@ from callwright.sim.server.caller import CallerTurns
 from callwright.sim.server.common import Common
 from callwright.sim.server.config import Config
 from callwright.sim.server.history import Refusal, stamped
+from callwright.sim.server.outside import Outside
 from callwright.sim.server.replies import Replies
 from callwright.sim.server.settings import ServerSettings
 from callwright.wire.client import (
@@ -35,12 +36,13 @@ from callwright.wire.client import (
     InputAudioBufferAppend,
     InputAudioBufferClear,
     InputAudioBufferCommit,
-    OutputAudioBufferClear,
     ResponseCancel,
     ResponseCreate,
     SessionUpdate,
 )
-from callwright.wire.codec import ClientDecoder
+from callwright.wire.codec import ClientDecoder, wire_type
+from callwright.wire.objects import ResponseParams
+from callwright.wire.profiles import Feature
 from callwright.wire.server import (
     ConversationItemDeleted,
     ConversationItemRetrieved,
@@ -83,11 +85,12 @@ class ServerSession:
         rng: random.Random,
         settings: ServerSettings | None = None,
     ) -> None:
-        self._config = Config()
         self._common = common = Common.for_session(settings or ServerSettings(), rng)
+        self._config = Config.default(common.settings)
         self._session_id = common.names.next("sess")
         self._replies = Replies(model, speech, common)
-        self._turns = CallerTurns(ear, self._config.input_format, self._replies, common)
+        self._outside = Outside(model, speech, common)
+        self._turns = CallerTurns(ear, self._config, self._replies, common)
         self._received_ms: Ms = 0
         self._silence = (b"", 0)  # the last append that was digital silence, and its bytes of audio
         self.closing: tuple[int, str] | None = None
@@ -206,6 +209,11 @@ class ServerSession:
             self._common.teller.refused(refusal, event.event_id)
 
     def _do(self, event: ClientEvent, now_ms: Ms) -> Refusal | None:
+        dialect, kind = self._common.settings.speaks, wire_type(event)
+        if kind in dialect.ignores:
+            return None
+        if kind not in dialect.profile.client_events:
+            return Refusal("invalid_event", f"{kind} is not available over a WebSocket.")
         match event:
             case ConversationItemCreate():
                 return self._create_item(event)
@@ -222,9 +230,9 @@ class ServerSession:
             case ResponseCreate():
                 return self._create_response(event, now_ms)
             case ResponseCancel():
+                if self._outside.cancel(event.response_id):
+                    return None
                 return self._replies.cancel(now_ms, "client_cancelled", event.response_id)
-            case OutputAudioBufferClear():
-                return Refusal("invalid_event", "output_audio_buffer.clear is not available over a WebSocket.")
         return None  # reports of a client that plays replies by its own voice
 
     def _update(self, event: SessionUpdate, strange: list[str], now_ms: Ms) -> Refusal | None:
@@ -233,10 +241,10 @@ class ServerSession:
         if isinstance(config, Refusal):
             return config
         if config.input_format != self._config.input_format:
-            self._turns.set_format(config.input_format)
             self._silence = (b"", 0)
         self._config = config
-        self._turns.answers_turns = config.create_response
+        self._turns.configure(config)
+        self._replies.output_format = config.output_format
         told_ms = max(now_ms, self._created_ms) + self._common.settings.update_takes_ms
         self._common.agenda.at(told_ms, partial(self._tell_updated, config))
         return None
@@ -276,11 +284,15 @@ class ServerSession:
         return refusal
 
     def _create_response(self, event: ResponseCreate, now_ms: Ms) -> Refusal | None:
-        asked = event.response
-        if asked is not None and (asked.conversation == "none" or asked.input is not None):
-            field = "response.input" if asked.conversation != "none" else "response.conversation"
+        asked = event.response or ResponseParams()
+        is_outside = asked.conversation == "none"
+        has_outside = Feature.OUT_OF_BAND in self._common.settings.speaks.profile.features
+        if not has_outside and (is_outside or asked.input is not None):
+            field = "response.conversation" if is_outside else "response.input"
             return Refusal("unsupported_parameter", f"Unsupported parameter: '{field}'.", field)
-        return self._replies.create(now_ms, caller_speaks=self._turns.caller_speaks)
+        if is_outside:
+            return self._outside.create(asked, now_ms, self._config.output_format)
+        return self._replies.create(asked, now_ms, caller_speaks=self._turns.caller_speaks)
 
 
 def _named(data: bytes) -> str | None:

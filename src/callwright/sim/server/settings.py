@@ -1,19 +1,20 @@
 """How the local realtime server behaves: every delay and habit is a named field with its source.
 
 A range ``(low, high)`` is drawn anew for each event, both ends included, from the session's own random numbers.
-A rate is a probability. The defaults are what was measured on the live service.
+A rate is a probability. The defaults are what was measured on the live service; other dialects differ in some.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 from callwright.errors import UsageError
 from callwright.ids import Ms
+from callwright.sim.server.dialects import Dialect, Habit, dialect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 MsRange = tuple[Ms, Ms]
 
@@ -28,6 +29,10 @@ _OURS = "chosen here; not measured"
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     """Timings and habits of one session. Beside each type: what it is, and where its default comes from."""
+
+    dialect: Annotated[str, "Whose protocol is spoken: polyai, openai or plain.", "Dialog-RSN-1 comes first here"] = (
+        "polyai"
+    )
 
     # --- opening and limits
     ready_after_ms: Annotated[
@@ -55,6 +60,12 @@ class ServerSettings:
     ] = 0.5
     voice_onset_ms: Annotated[Ms, "How late the detector is at a first word; taken off.", _RECORDED] = 24
     voice_tail_ms: Annotated[Ms, "How late the detector is at a last word; taken off.", _RECORDED] = 64
+    unfinished_ms: Annotated[
+        Ms, "From the last word to the end of a turn that sounds unfinished; 0: as of any other.", _OURS
+    ] = 0
+    idle_ms: Annotated[
+        Ms, "From the end of a reply until a caller who says nothing is asked again; 0: never.", _OURS
+    ] = 0
     music_turn_rate: Annotated[float, "Music after a turn is itself taken for a turn.", _LIVE] = 0.2
 
     # --- replies
@@ -66,6 +77,7 @@ class ServerSettings:
     ] = (340, 540)
     chunk_ms: Annotated[Ms, "Audio in one delta.", _LIVE] = 200
     lead_ms: Annotated[Ms, "Audio ahead of playback, half-way between two deltas; 100 to 500 occur.", _LIVE] = 300
+    pace: Annotated[float, "How many times as fast as speech audio leaves that is not ahead yet.", _LIVE] = 1.0
     done_after_ms: Annotated[MsRange, "From the last delta to response.done.", _LIVE] = (436, 436)
     sentence_pause_ms: Annotated[Ms, "Pause between two recorded lines of one reply.", _OURS] = 200
     cancelled_first_rate: Annotated[
@@ -98,6 +110,31 @@ class ServerSettings:
                 raise UsageError(f"server setting {name}: {value} is not a range (low, high) of milliseconds")
             if name.endswith("_rate") and not 0 <= value <= 1:
                 raise UsageError(f"server setting {name}: {value} is not between 0 and 1")
+        if self.pace <= 0:
+            raise UsageError(f"server setting pace: {self.pace} is not positive")
+        dialect_of(self.dialect)
+
+    @staticmethod
+    def for_dialect(name: str, given: Mapping[str, Any] | None = None) -> ServerSettings:
+        """The settings of a dialect, with those that are given by name. Raises UsageError for what does not exist."""
+        changes = {key: value for key, (value, _) in dialect_of(name).settings.items()} | dict(given or {})
+        known = [each.name for each in fields(ServerSettings) if each.name != "dialect"]
+        for key in changes:
+            if key not in known:
+                raise UsageError(f"the local server has no setting {key!r}; settings: {', '.join(sorted(known))}")
+        values: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in changes.items()
+        }
+        return ServerSettings(dialect=name, **values)
+
+    @property
+    def speaks(self) -> Dialect:
+        """The dialect."""
+        return dialect_of(self.dialect)
+
+    def has(self, habit: Habit) -> bool:
+        """Whether this server has a habit."""
+        return habit in self.speaks.habits
 
 
 class SettingInfo(NamedTuple):
@@ -107,6 +144,15 @@ class SettingInfo(NamedTuple):
     default: object
     about: str
     source: str
+
+
+def list_differences(dialect: str) -> Iterator[SettingInfo]:
+    """The settings with another default in this dialect, in the order of their declaration. Raises UsageError."""
+    others = dialect_of(dialect).settings
+    for info in list_settings():
+        if info.name in others:
+            default, source = others[info.name]
+            yield info._replace(default=default, source=source)
 
 
 def list_settings() -> Iterator[SettingInfo]:

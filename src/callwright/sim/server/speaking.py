@@ -1,12 +1,12 @@
 """A reply's clips as one piece of audio, and when each piece of it leaves the server. Pure; decides nothing.
 
 ```
-first audio   ├──┐ 200 ms chunks: chunk k leaves at 200 k + 100 - lead, at once while that lies in the past
-call          46 ms after the first audio, or 120 ms before it
+first audio   ├──┐ 200 ms chunks: chunk k leaves at (200 k + 100 - lead) / pace, at once while that lies in the past
+call          46 ms after the first audio, or 120 ms before it; after the last chunk where the model speaks by itself
 done          436 ms after the last chunk
 ```
 
-So what has left is ahead of a player that starts with the first chunk by the lead, give or take half a chunk.
+At pace 1 what has left is ahead of a player that starts with the first chunk by the lead, give or take half a chunk.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from callwright.audio.formats import PCM16_24K, AudioFormat, Encoding
+from callwright.audio.g711 import pcma_encode, pcmu_encode
 from callwright.audio.resample import resample
 from callwright.ids import Ms
 from callwright.sim.speech import PER_MS, RATE_HZ, Pcm, Recording, Word
@@ -28,17 +30,19 @@ if TYPE_CHECKING:
     from callwright.sim.models import Clip
     from callwright.sim.server.settings import ServerSettings
 
-OUTPUT_HZ = 24_000
-BYTES_PER_MS = 2 * OUTPUT_HZ // 1000
+OUTPUT_HZ = PCM16_24K.rate_hz
+BYTES_PER_MS = PCM16_24K.bytes_per_ms
+_G711 = {Encoding.PCMU: pcmu_encode, Encoding.PCMA: pcma_encode}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Utterance:
-    """A rendered reply. ``audio`` is PCM16, little-endian, mono, 24 kHz; word times count from its start."""
+    """A rendered reply: mono ``audio`` in its ``format``; word times count from its start."""
 
     clips: tuple[Clip, ...]
     words: tuple[Word, ...]
     audio: bytes
+    format: AudioFormat = PCM16_24K
 
     @property
     def text(self) -> str:
@@ -48,10 +52,16 @@ class Utterance:
     @property
     def audio_ms(self) -> Ms:
         """Length of the audio; a started millisecond counts."""
-        return -(-len(self.audio) // BYTES_PER_MS)
+        return -(-len(self.audio) // self.format.bytes_per_ms)
+
+    def between(self, from_ms: Ms, to_ms: Ms) -> bytes:
+        """A piece of the audio."""
+        return self.audio[self.format.bytes_for_ms(from_ms) : self.format.bytes_for_ms(to_ms)]
 
 
-def render(clips: Sequence[Clip], speech: Mapping[str, Recording], pause_ms: Ms) -> Utterance:
+def render(
+    clips: Sequence[Clip], speech: Mapping[str, Recording], pause_ms: Ms, audio_format: AudioFormat = PCM16_24K
+) -> Utterance:
     """The clips one after the other, with a pause after each line that was spoken to its end."""
     pieces: list[Pcm] = []
     words: list[Word] = []
@@ -68,8 +78,10 @@ def render(clips: Sequence[Clip], speech: Mapping[str, Recording], pause_ms: Ms)
         if end_word == len(line.words) and number + 1 < len(clips):
             pieces.append(np.zeros(pause_ms * PER_MS, np.int16))
         at = sum(map(len, pieces))
-    samples = resample(np.concatenate(pieces), RATE_HZ, OUTPUT_HZ)
-    return Utterance(tuple(clips), tuple(words), samples.astype("<i2").tobytes())
+    samples = resample(np.concatenate(pieces), RATE_HZ, audio_format.rate_hz)
+    encode = _G711.get(audio_format.encoding)
+    audio = encode(samples) if encode else samples.astype("<i2").tobytes()
+    return Utterance(tuple(clips), tuple(words), audio, audio_format)
 
 
 class Step(Enum):
@@ -101,12 +113,19 @@ def timeline(
     if not audio_ms:
         return [*([Timed(first_ms, Step.CALL)] if with_call else []), Timed(first_ms, Step.DONE)]
     chunk = settings.chunk_ms
-    leaves = [first_ms + max(0, at + chunk // 2 - settings.lead_ms) for at in range(0, audio_ms, chunk)]
+    leaves = [
+        first_ms + int(max(0, at + chunk // 2 - settings.lead_ms) / settings.pace) for at in range(0, audio_ms, chunk)
+    ]
     done_ms = leaves[-1] + rng.randint(*settings.done_after_ms)
     steps = [Timed(first_ms, Step.BEGIN), *(Timed(at_ms, Step.CHUNK) for at_ms in leaves), Timed(leaves[-1], Step.END)]
     if with_call:
-        is_first = rng.random() < settings.call_first_rate
-        call_ms = first_ms + (-settings.call_before_audio_ms if is_first else settings.call_after_audio_ms)
+        call_ms = _call_beside(first_ms, settings, rng) if settings.speaks.voices_arguments else leaves[-1]
         steps.append(Timed(call_ms, Step.CALL))
         done_ms = max(done_ms, call_ms)
     return [*sorted(steps, key=lambda timed: timed.at_ms), Timed(done_ms, Step.DONE)]
+
+
+def _call_beside(first_ms: Ms, settings: ServerSettings, rng: random.Random) -> Ms:
+    """When a call is issued whose argument is spoken from ``first_ms`` on."""
+    is_first = rng.random() < settings.call_first_rate
+    return first_ms + (-settings.call_before_audio_ms if is_first else settings.call_after_audio_ms)

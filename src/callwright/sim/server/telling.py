@@ -6,19 +6,20 @@ them. Everything else is always told.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
 from callwright.ids import ItemId
 from callwright.wire.codec import encode
 from callwright.wire.items import ContentPart, FunctionCallItem, Item, MessageItem
-from callwright.wire.objects import ErrorDetail, Response, StatusDetails
+from callwright.wire.objects import ErrorDetail, RateLimit, Response, StatusDetails
 from callwright.wire.server import (
     ConversationItemAdded,
     ConversationItemDone,
     ErrorEvent,
     InputAudioBufferCommitted,
+    RateLimitsUpdated,
     ResponseContentPartAdded,
     ResponseContentPartDone,
     ResponseCreated,
@@ -26,9 +27,12 @@ from callwright.wire.server import (
     ResponseFunctionCallArgumentsDone,
     ResponseOutputAudioDelta,
     ResponseOutputAudioDone,
+    ResponseOutputAudioTranscriptDelta,
     ResponseOutputAudioTranscriptDone,
     ResponseOutputItemAdded,
     ResponseOutputItemDone,
+    ResponseOutputTextDelta,
+    ResponseOutputTextDone,
     ServerEvent,
 )
 
@@ -50,12 +54,40 @@ class Names:
         return f"{head}{count:0{length - len(head)}d}"
 
 
+_LIMITS = (
+    RateLimit(name="requests", limit=1_000, remaining=999, reset_seconds=0.06),
+    RateLimit(name="tokens", limit=50_000, remaining=45_000, reset_seconds=6.0),
+)
+
+
+Modality = Literal["audio", "text"]
+
+
+class Heading(NamedTuple):
+    """What every telling of one response repeats."""
+
+    response_id: str
+    modality: Modality = "audio"
+    metadata: dict[str, str] | None = None
+    is_outside: bool = False
+    """The response leaves the history alone."""
+
+
 class Output(NamedTuple):
     """One item of a response, as its events address it."""
 
-    response_id: str
+    response: Heading
     item_id: ItemId
     output_index: int
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """What the events of its content have in common."""
+        return {
+            "response_id": self.response.response_id,
+            "item_id": self.item_id,
+            "output_index": self.output_index,
+        }
 
 
 class Teller:
@@ -104,24 +136,29 @@ class Teller:
         self._tell_item(ConversationItemAdded(item=item, previous_item_id=previous))
         self._tell_item(ConversationItemDone(item=item, previous_item_id=previous))
 
-    def response_created(self, response_id: str) -> None:
+    def response_created(self, heading: Heading) -> None:
         """A response is open."""
-        self.tell(ResponseCreated(response=self._response(response_id, "in_progress", (), None)))
+        self.tell(ResponseCreated(response=self._response(heading, "in_progress", (), None)))
 
-    def response_done(self, response_id: str, status: str, output: tuple[Item, ...], reason: str | None) -> None:
+    def limits(self) -> None:
+        """What is left of the account's rate limits; nothing is ever held to them."""
+        self.tell(RateLimitsUpdated(rate_limits=_LIMITS))
+
+    def response_done(self, heading: Heading, status: str, output: tuple[Item, ...], reason: str | None) -> None:
         """A response has ended."""
         details = StatusDetails(type=status, reason=reason) if reason else None
-        self.tell(ResponseDone(response=self._response(response_id, status, output, details)))
+        self.tell(ResponseDone(response=self._response(heading, status, output, details)))
 
-    def _response(self, response_id: str, status: str, output: tuple[Item, ...], why: StatusDetails | None) -> Response:
+    def _response(self, heading: Heading, status: str, output: tuple[Item, ...], why: StatusDetails | None) -> Response:
         return Response(
-            id=response_id,
+            id=heading.response_id,
             object="realtime.response",
             status=status,
             status_details=why,
             output=output,
-            conversation_id=self._conversation_id,
-            output_modalities=("audio",),
+            conversation_id=None if heading.is_outside else self._conversation_id,
+            output_modalities=(heading.modality,),
+            metadata=heading.metadata,
         )
 
     def speech_began(self, output: Output, previous: str | None) -> None:
@@ -129,17 +166,33 @@ class Teller:
         item = _message(output.item_id, "in_progress", role="assistant")
         self._item_began(output, item, previous)
         part = ContentPart(type="audio", transcript="")
-        self._tell_item(ResponseContentPartAdded(**output._asdict(), part=part))
+        self._tell_item(ResponseContentPartAdded(**output.place, part=part))
 
     def audio(self, output: Output, delta: bytes) -> None:
         """A piece of speech."""
-        self.tell(ResponseOutputAudioDelta(**output._asdict(), delta=delta))
+        self.tell(ResponseOutputAudioDelta(**output.place, delta=delta))
+
+    def words(self, output: Output, delta: str) -> None:
+        """Words of the speech that follows."""
+        self.tell(ResponseOutputAudioTranscriptDelta(**output.place, delta=delta))
+
+    def written(self, output: Output, text: str, previous: str | None) -> MessageItem:
+        """A whole item that is written instead of spoken."""
+        self._item_began(output, _message(output.item_id, "in_progress", role="assistant"), previous)
+        self._tell_item(ResponseContentPartAdded(**output.place, part=ContentPart(type="text", text="")))
+        self.tell(ResponseOutputTextDelta(**output.place, delta=text))
+        self.tell(ResponseOutputTextDone(**output.place, text=text))
+        self._tell_item(ResponseContentPartDone(**output.place, part=ContentPart(type="text", text=text)))
+        part = ContentPart(type="output_text", text=text)
+        item = _message(output.item_id, "completed", part, role="assistant")
+        self._item_ended(output, item, previous)
+        return item
 
     def speech_ended(self, output: Output, text: str, status: str, previous: str | None) -> MessageItem:
         """A spoken item has ended, cut or whole; ``text`` is all that was written, whatever was heard of it."""
-        self.tell(ResponseOutputAudioDone(**output._asdict()))
-        self.tell(ResponseOutputAudioTranscriptDone(**output._asdict(), transcript=text))
-        self._tell_item(ResponseContentPartDone(**output._asdict(), part=ContentPart(type="audio", transcript=text)))
+        self.tell(ResponseOutputAudioDone(**output.place))
+        self.tell(ResponseOutputAudioTranscriptDone(**output.place, transcript=text))
+        self._tell_item(ResponseContentPartDone(**output.place, part=ContentPart(type="audio", transcript=text)))
         written = ContentPart(type="output_audio", transcript=text)
         item = _message(output.item_id, status, written, role="assistant")
         self._item_ended(output, item, previous)
@@ -151,20 +204,22 @@ class Teller:
         self._item_began(output, empty, previous)
         self.tell(
             ResponseFunctionCallArgumentsDone(
-                **output._asdict(), call_id=call.call_id or "", name=call.name, arguments=call.arguments
+                **output.place, call_id=call.call_id or "", name=call.name, arguments=call.arguments
             )
         )
         self._item_ended(output, call, previous)
 
     def _item_began(self, output: Output, item: Item, previous: str | None) -> None:
         at = output.output_index
-        self._tell_item(ResponseOutputItemAdded(response_id=output.response_id, output_index=at, item=item))
-        self._tell_item(ConversationItemAdded(item=item, previous_item_id=previous))
+        self._tell_item(ResponseOutputItemAdded(response_id=output.response.response_id, output_index=at, item=item))
+        if not output.response.is_outside:
+            self._tell_item(ConversationItemAdded(item=item, previous_item_id=previous))
 
     def _item_ended(self, output: Output, item: Item, previous: str | None) -> None:
         at = output.output_index
-        self._tell_item(ResponseOutputItemDone(response_id=output.response_id, output_index=at, item=item))
-        self._tell_item(ConversationItemDone(item=item, previous_item_id=previous))
+        self._tell_item(ResponseOutputItemDone(response_id=output.response.response_id, output_index=at, item=item))
+        if not output.response.is_outside:
+            self._tell_item(ConversationItemDone(item=item, previous_item_id=previous))
 
 
 def _message(item_id: str, status: str, *parts: ContentPart, role: Literal["user", "assistant"]) -> MessageItem:

@@ -42,7 +42,8 @@ class VoiceTrack:
     """Decodes, resamples and scores one caller's stream."""
 
     def __init__(self, threshold: float, audio_format: AudioFormat) -> None:
-        self._threshold = threshold
+        self.threshold = threshold
+        """Score from which a window is voice."""
         self.set_format(audio_format)
         self._detector = Detector()
         self._rest: Pcm = np.zeros(0, np.int16)
@@ -72,6 +73,11 @@ class VoiceTrack:
         self._taken += len(self._rest) + self._format.samples_of(nbytes) * RATE_HZ // self._format.rate_hz
         self._rest = self._rest[:0]
 
+    @property
+    def clock_ms(self) -> Ms:
+        """How much audio has come, in whole frames."""
+        return self._taken // PER_MS
+
     def take(self, audio: bytes) -> list[Frame]:
         """The frames that these bytes complete."""
         decode = _G711.get(self._format.encoding, self._carry.take)
@@ -81,8 +87,8 @@ class VoiceTrack:
         return [self._score(samples[at : at + FRAME]) for at in range(0, whole, FRAME)]
 
     def _score(self, samples: Pcm) -> Frame:
-        first = self._detector.predict_i16(samples[:WINDOW]) >= self._threshold
-        second = self._detector.predict_i16(samples[WINDOW:]) >= self._threshold
+        first = self._detector.predict_i16(samples[:WINDOW]) >= self.threshold
+        second = self._detector.predict_i16(samples[WINDOW:]) >= self.threshold
         start_ms = self._taken // PER_MS
         self._taken += FRAME
         self._is_flat = not (first or second or samples.any())
