@@ -1,0 +1,45 @@
+"""From the model that an agent names to a connector for it: which address, which key, which transport."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from callwright.errors import UsageError
+from callwright.runtime.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from callwright.core.ports import Connector
+    from callwright.declare.agent import ModelChoice
+
+Transport: TypeAlias = Literal["auto", "websockets", "picows"]
+"""``auto`` is picows where it is installed."""
+
+
+def connect_to(choice: ModelChoice, *, transport: Transport = "auto") -> Connector:
+    """A connector for this model.
+
+    The address is the choice's own, else that in the environment variable of its provider, else the provider's; the
+    key is read from the environment now. Raises UsageError if the key is missing, or the address is of no use.
+    """
+    profile = choice.profile
+    key = os.environ.get(profile.key_env, "").strip()
+    if not key:
+        raise UsageError(f"no key for {profile.name}: set the environment variable {profile.key_env}")
+    url = choice.url or os.environ.get(profile.url_env) or profile.default_url
+    return connector(Endpoint(url, key, profile.key_env), transport=transport)
+
+
+def connector(endpoint: Endpoint, *, transport: Transport = "auto") -> Connector:
+    """A connector for this endpoint. Raises UsageError for picows where it is not installed."""
+    has_picows = importlib.util.find_spec("picows") is not None
+    if transport == "picows" and not has_picows:
+        raise UsageError("the transport picows is not installed: pip install 'callwright[fast]'")
+    if transport == "websockets" or not has_picows:
+        from callwright.runtime.websocket import WebSocketConnector
+
+        return WebSocketConnector(endpoint)
+    from callwright.runtime.fast import PicowsConnector
+
+    return PicowsConnector(endpoint)

@@ -1,0 +1,68 @@
+"""The conformance suite of connections, on every connector that there is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+import uvloop
+
+from callwright.core.ports import Connector
+from callwright.runtime.endpoint import Endpoint
+from callwright.runtime.fast import PicowsConnector
+from callwright.runtime.websocket import WebSocketConnector
+from callwright.sim.server import MemoryConnector, Peer
+from callwright.sim.server.websocket import RealtimeServer
+from callwright.testing.connections import Witness, accept, check_connector, check_websocket, frame, raw_server
+
+LOOPS = pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+CONNECTORS = pytest.mark.parametrize("make", [WebSocketConnector, PicowsConnector])
+
+
+def test_memory() -> None:
+    @asynccontextmanager
+    async def reach(peer: Peer) -> AsyncIterator[Connector]:
+        yield MemoryConnector(lambda: peer)
+
+    asyncio.run(check_connector(reach))
+
+
+@CONNECTORS
+@LOOPS
+def test_sockets(make: Callable[[Endpoint], Connector], loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    @asynccontextmanager
+    async def reach(peer: Peer) -> AsyncIterator[Connector]:
+        async with RealtimeServer(lambda: peer) as server:
+            yield make(Endpoint(server.url, "key"))
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(check_connector(reach))
+
+
+@CONNECTORS
+@LOOPS
+def test_c156_raw(make: Callable[[Endpoint], Connector], loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(check_websocket(make))
+
+
+@CONNECTORS
+def test_c128_a_message_over_16_mib_ends_the_call_by_name(make: Callable[[Endpoint], Connector]) -> None:
+    async def sends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await accept(reader, writer, frame(1, bytes(20_000_000)))
+        await reader.read()
+
+    async def meet() -> tuple[int, str]:
+        witness = Witness()
+        async with raw_server(sends) as url:
+            witness.connection = await make(Endpoint(url, "key")).connect(witness)
+            end = await witness.ended("a message over 16 MiB ends the connection")
+            await witness.connection.close()
+            return end
+
+    code, reason = asyncio.run(meet())
+    assert code == 1009
+    assert "20000000" in reason
+    assert "16777216" in reason
