@@ -46,6 +46,7 @@ _FLOOR = 33.0**2
 """Mean power, in int16 steps, below which a frame is silence: -60 dBFS."""
 _FADED = 10**-3.5
 """A frame that is weaker than this part of the strongest one is not searched."""
+_TRACKED = 8_000  # a second tells where a line lies; a longer product would wake a second thread
 _ASTRAY = 5 * FIT_PER_MS
 """How far from its place a line that is followed is looked for."""
 
@@ -168,7 +169,8 @@ class Ear:
         line = self._lines[place.line_id]
         first, last = (line.recording.cut_at(word) // 2 for word in (place.first_word, place.last_word))
         track = Track(line, place.at_ms * FIT_PER_MS - first, first, last)
-        begin, end = track.when(first), track.when(last)
+        begin = track.when(first)
+        end = min(track.when(last), begin + _TRACKED)
         likeness = np.correlate(cut(sound, begin - _ASTRAY, end + _ASTRAY), track.reference(begin, end))
         best = int(np.abs(likeness).argmax()) if likeness.any() else _ASTRAY
         return replace(track, at=track.at + best - _ASTRAY)
