@@ -27,6 +27,7 @@ from callwright.declare.agent import Agent
 from callwright.declare.tools import Deps
 from callwright.errors import CallwrightError, RemoteProtocolError, UsageError
 from callwright.ids import ItemId, MarkId, Ms, ResponseId
+from callwright.runtime.connect import connect_to
 from callwright.runtime.downlink import Downlink
 from callwright.runtime.tools import ToolRunner
 from callwright.runtime.trace import Trace
@@ -73,21 +74,22 @@ async def run(
     agent: Agent,
     line: Line,
     *,
-    connector: Connector,
+    connector: Connector | None = None,
     deps: Deps | None = None,
     party: str | None = None,
     can: Can | None = None,
 ) -> CallResult:
     """Take one call from the opening of the line to its end.
 
-    ``connector`` reaches the model, ``deps`` is handed to the tools, ``party`` says who the caller is. ``can`` limits
-    what the model's server is asked to do (None: all that its dialect has). A call that breaks off has an ``ending``
-    with ``is_failure``.
+    ``connector`` reaches the model (None: that of ``connect_to`` for the agent's model), ``deps`` is handed to the
+    tools, ``party`` says who the caller is. ``can`` limits what the model's server is asked to do (None: all that its
+    dialect has). A call that breaks off has an ``ending`` with ``is_failure``.
 
-    Raises UsageError if the model does not take the line's format, LineFailed if the line cannot be opened, and
-    ConnectionFailed if the model cannot be reached; the line is ended then. What a line or a connection raises while
-    the call runs ends it, and is raised here.
+    Raises UsageError if the model does not take the line's format or has no key, LineFailed if the line cannot be
+    opened, and ConnectionFailed if the model cannot be reached; the line is ended then. What a line or a connection
+    raises while the call runs ends it, and is raised here.
     """
+    connector = connector or connect_to(agent.model)
     call = Call(agent, line, deps=deps, party=party, can=can)
     await line.open(_LineSide(call))
     call.handle(on.LineOpened())

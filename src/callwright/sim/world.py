@@ -9,12 +9,14 @@ caller ── line ── client (ours, or a baseline) ── connection ── 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from callwright.core.ports import Connector
 from callwright.core.session import Can
 from callwright.declare.agent import Agent, ModelChoice
 from callwright.errors import UsageError
@@ -84,31 +86,53 @@ def play(scenario: Scenario, seed: int, *, client: str = OURS, options: Options 
     The same scenario, seed, client and options give the same record, byte for byte. Raises UsageError for a client or
     a setting that does not exist, and whatever the agent's own code raises outside its tools.
     """
+    check_client(client)
+    return run_virtual(take_call(scenario, seed, client, options or Options(), _in_memory))
+
+
+def check_client(client: str) -> None:
+    """Raise UsageError for a client that does not exist."""
     if client not in CLIENTS:
         raise UsageError(f"there is no client {client!r}; clients: {', '.join(CLIENTS)}")
-    return run_virtual(_play(scenario, seed, client, options or Options()))
 
 
-async def _play(scenario: Scenario, seed: int, client: str, options: Options) -> CallRecord:
-    agent = options.agent(load_agent(scenario.agent))
+Reach: TypeAlias = Callable[[ServerSession, SimulatedLine], AbstractAsyncContextManager[Connector]]
+"""How the client of a call reaches the session that it is to have."""
+
+
+@asynccontextmanager
+async def _in_memory(session: ServerSession, _line: SimulatedLine) -> AsyncIterator[Connector]:
+    yield MemoryConnector(lambda: session)
+
+
+def make_session(scenario: Scenario, seed: int, options: Options) -> ServerSession:
+    """A session of the local server that plays the agent of a scenario. Raises UsageError."""
+    provider = options.agent(load_agent(scenario.agent)).model.provider
     speech = Speech.load(scenario.speech)
-    session = ServerSession(
+    return ServerSession(
         _model(scenario, speech),
         speech,
         _ear(scenario.speech),
         stream(seed, "server"),
-        ServerSettings.for_dialect(agent.model.provider, {**scenario.server, **options.server}),
+        ServerSettings.for_dialect(provider, {**scenario.server, **options.server}),
     )
+
+
+async def take_call(scenario: Scenario, seed: int, client: str, options: Options, reach: Reach) -> CallRecord:
+    """Play one call on the running loop. Raises as ``play`` does."""
+    agent = options.agent(load_agent(scenario.agent))
+    speech = Speech.load(scenario.speech)
+    session = make_session(scenario, seed, options)
     settings = options.line(scenario.line)
     caller = ScriptedCaller(
         scenario.caller, speech, settings.stream_format.rate_hz, lambda item: _tool_of(session, item)
     )
     line = SimulatedLine(replace(settings, close_at_ms=_earlier(settings.close_at_ms, scenario.limit_ms)), caller)
-    connector = MemoryConnector(lambda: session)
-    if client == OURS:
-        result = await run(agent, line, connector=connector, can=options.can)
-    else:
-        result = await BASELINES[client](agent, line, deps=None, party=None).run(connector)
+    async with reach(session, line) as connector:
+        if client == OURS:
+            result = await run(agent, line, connector=connector, can=options.can)
+        else:
+            result = await BASELINES[client](agent, line, deps=None, party=None).run(connector)
     return CallRecord(
         scenario=scenario.name,
         seed=seed,
