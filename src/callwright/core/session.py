@@ -94,6 +94,8 @@ class Session:
         self._commands: list[do.Command] = []
         self._requests: dict[EventId, do.Command] = {}
         self._request_count = 0
+        self._asked: EventId | None = None
+        """The latest request for a reply: the refusal of an earlier one brings no wish back."""
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: self._model_connected,
             on.SessionReady: self._session_ready,
@@ -231,7 +233,7 @@ class Session:
     def _request_refused(self, event: on.RequestRefused, now_ms: Ms) -> None:
         request = self._requests.pop(event.event_id, None) if event.event_id else None
         match request:
-            case do.RequestReply():
+            case do.RequestReply() if request.event_id == self._asked:
                 self.turns.refused()
             case do.RetrieveItem():
                 self.heard.give_up(request.item_id)
@@ -318,7 +320,8 @@ class Session:
             self.turns.want_reply()
         if self.pickup.stage is Stage.READY and self.turns.may_ask():
             self.turns.asked(now_ms)
-            self._request(do.RequestReply(self._next_id()))
+            self._asked = self._next_id()
+            self._request(do.RequestReply(self._asked))
 
     def _end(self, cue: PickupCue, ending: Ending, now_ms: Ms, *commands: do.Command) -> None:
         self.pickup.move(cue)
