@@ -321,5 +321,5 @@ def test_what_was_under_way_when_the_call_ended_is_heard_as_far_as_it_was_played
     call.reply(R1, A, 4_000, "one two three four", speed=4)
     call.at(2_500, event)
     assert call.session.ending == ending
-    assert call.heard()[A] == ("one two", "estimated")
+    assert call.heard()[A] == ("one", "estimated")
     assert call.session.next_deadline_ms() is None

@@ -556,4 +556,4 @@ def test_c104_a_refused_retrieve_is_answered_by_an_estimate_at_once(reports):
     assert call.heard()[A] == ("", "pending")
     assert call.heard()[B] == ("", "estimated")
     call.refuse(first)
-    assert call.heard()[A] == (" ".join(TEN_WORDS.split()[:5]), "estimated")
+    assert call.heard()[A] == (" ".join(TEN_WORDS.split()[:3]), "estimated")
