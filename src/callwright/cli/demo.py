@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from callwright.cli import options, show
-from callwright.cli.playing import make_plan, play_one, progress, save
+from callwright.cli.options import Pace
+from callwright.cli.playing import make_plan, play_one, play_together, progress, save
 from callwright.sim.world import OURS
 
 LAG_MS = 1500
@@ -17,20 +18,20 @@ LAG_MS = 1500
 @click.command("demo")
 @click.argument("name", default="check-in")
 @options.seed
+@options.real_time
 @options.out("out/demo")
 @options.quiet
 @click.pass_context
-def command(ctx: click.Context, name: str, seed: int, out: Path, quiet: bool) -> None:
+def command(ctx: click.Context, name: str, seed: int, pace: Pace, out: Path, quiet: bool) -> None:
     """Play the scenario NAME (check-in, if none is given) twice over a phone bridge that plays 1.5 s behind the stream.
 
     First a naive client takes the call, then Callwright's; for both it is shown what the caller heard beside what the
-    client and the server believe.
+    client and the server believe. In real time both take their calls at the same time.
     """
-    plans = [make_plan(name, options.Setup(client, lag_ms=LAG_MS)) for client in ("naive", OURS)]
+    plans = [make_plan(name, options.Setup(client, lag_ms=LAG_MS, pace=pace)) for client in ("naive", OURS)]
     with progress(name, len(plans), quiet=quiet) as advance:
         calls = []
-        for plan in plans:
-            played = play_one(plan, seed)
+        for played in play_together(plans, seed) if pace is Pace.REAL else (play_one(plan, seed) for plan in plans):
             calls.append((played, save(played, out)))
             advance()
     show.demo(calls)

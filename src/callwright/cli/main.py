@@ -18,6 +18,7 @@ COMMANDS = {
     "demo": "Play one call with a naive client and with Callwright's, side by side.",
     "measure": "Play many calls and show figures over all of them.",
     "scenarios": "List the scenarios that can be named.",
+    "serve": "Run the local realtime server for any client.",
 }
 """What each command does, by its name; its code is ``command`` in the file of the same name."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,15 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _LONGEST_LAG_MS = 60_000
 
 
+class Pace(Enum):
+    """What time it is in a call."""
+
+    VIRTUAL = "virtual"
+    """As fast as the machine can, in memory, the same every time."""
+    REAL = "real"
+    """By the wall clock, over a real WebSocket."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What the options say about how calls are played."""
@@ -29,11 +39,16 @@ class Setup:
     lag_ms: Ms | None = None
     lag_fixed_ms: Ms | None = None
     no_truncate: bool = False
+    pace: Pace = Pace.VIRTUAL
 
     @property
     def options(self) -> Options:
         """What they change of the scenario."""
         return Options(self.lag_ms, self.lag_fixed_ms, can=~Can.TRUNCATE if self.no_truncate else None)
+
+    def told(self) -> dict[str, object]:
+        """What is out of the ordinary, by name, for the figures."""
+        return {**self.options.told(), **({"real_time": True} if self.pace is Pace.REAL else {})}
 
     def client_for(self, scenario: Scenario) -> str:
         """Who takes the call. Raises UsageError for ``--before`` with ``--client``, or without a baseline."""
@@ -52,7 +67,7 @@ class Setup:
     def arguments(self) -> str:
         """The same options as they are typed, each with a blank before it."""
         given = {"--client": self.client, "--lag-ms": self.lag_ms, "--lag-fixed-ms": self.lag_fixed_ms}
-        flags = {"--before": self.before, "--no-truncate": self.no_truncate}
+        flags = {"--before": self.before, "--no-truncate": self.no_truncate, "--real-time": self.pace is Pace.REAL}
         typed = [f" {name} {value}" for name, value in given.items() if value is not None]
         return "".join(typed + [f" {name}" for name, is_set in flags.items() if is_set])
 
@@ -66,6 +81,14 @@ def _all(*options: Callable[[_Function], _Function]) -> Callable[[_Function], _F
     return decorate
 
 
+real_time = click.option(
+    "--real-time",
+    "pace",
+    type=click.UNPROCESSED,
+    flag_value=Pace.REAL,
+    default=Pace.VIRTUAL,
+    help="By the wall clock and over a real WebSocket, instead of in virtual time.",
+)
 playing = _all(
     click.option("--client", type=click.Choice(CLIENTS), help="Who takes the calls.  [default: callwright]"),
     click.option("--before", is_flag=True, help="Take the scenario's own baseline, which must fail as it says."),
@@ -82,6 +105,7 @@ playing = _all(
         help="Playback behind the stream that is reported and cannot be emptied, as in wireless headphones.",
     ),
     click.option("--no-truncate", is_flag=True, help="Stop the voice, but do not tell the server where."),
+    real_time,
 )
 """The fields of `Setup`."""
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import callwright.apps
-from callwright.cli.options import Setup
+from callwright.cli.options import Pace, Setup
 from callwright.errors import UsageError
 from callwright.measure.batch import RunResult, summarise, went_as_expected
 from callwright.measure.figures import METRICS, measure_call
@@ -57,7 +57,7 @@ class Plan:
             self.scenario.name,
             self.client,
             load_agent(self.scenario.agent).model.provider,
-            self.setup.options.told(),
+            self.setup.told(),
             runs[0].seed,
             runs,
             self.must_fail,
@@ -86,7 +86,21 @@ def make_plan(name_or_path: str, setup: Setup) -> Plan:
 
 def play_one(plan: Plan, seed: int) -> Played:
     """Play and measure one call."""
-    record = play(plan.scenario, seed, client=plan.client, options=plan.setup.options)
+    if plan.setup.pace is Pace.REAL:
+        return play_together([plan], seed)[0]
+    return _measured(plan, seed, play(plan.scenario, seed, client=plan.client, options=plan.setup.options))
+
+
+def play_together(plans: Sequence[Plan], seed: int) -> list[Played]:
+    """Play and measure several clients' calls of one scenario in real time, all at the same time."""
+    from callwright.sim.live import play_side_by_side
+
+    first = plans[0]
+    records = play_side_by_side(first.scenario, seed, [plan.client for plan in plans], first.setup.options)
+    return [_measured(plan, seed, record) for plan, record in zip(plans, records, strict=True)]
+
+
+def _measured(plan: Plan, seed: int, record: CallRecord) -> Played:
     figures = measure_call(record, Speech.load(plan.scenario.speech))
     verdict = judge(figures, plan.scenario.expect)
     return Played(plan, record, RunResult(seed, hashlib.sha256(record.trace).hexdigest(), figures, verdict))

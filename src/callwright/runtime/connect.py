@@ -27,7 +27,7 @@ def connect_to(choice: ModelChoice, *, transport: Transport = "auto") -> Connect
     key = os.environ.get(profile.key_env, "").strip()
     if not key:
         raise UsageError(f"no key for {profile.name}: set the environment variable {profile.key_env}")
-    url = choice.url or os.environ.get(profile.url_env) or profile.default_url
+    url = profile.address(choice.url or os.environ.get(profile.url_env))
     return connector(Endpoint(url, key, profile.key_env), transport=transport)
 
 

@@ -32,7 +32,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 from callwright.audio.formats import PCM16_24K, parse_format
-from callwright.errors import RemoteProtocolError
+from callwright.errors import RemoteProtocolError, UsageError
 from callwright.ids import Ms
 from callwright.sim.server.memory import Peer
 from callwright.wire.client import InputAudioBufferAppend
@@ -59,7 +59,7 @@ class RealtimeServer:
     """Serves the sessions that ``session_factory`` makes, inside ``async with``; ``url`` is its address.
 
     ``port`` 0 takes a free one. Without a ``key`` any is taken. ``now_ms`` is the clock of all sessions; by default the
-    running loop's. ``drain_ms`` bounds the wait for open replies at the end. Raises OSError if the port is taken.
+    running loop's. ``drain_ms`` bounds the wait for open replies at the end. Raises UsageError where it cannot listen.
     """
 
     def __init__(
@@ -97,17 +97,22 @@ class RealtimeServer:
         return len(self._open)
 
     async def __aenter__(self) -> RealtimeServer:
-        self._server = await serve(
-            self._handle,
-            self._host,
-            self._port,
-            compression=None,
-            max_size=MESSAGE_BYTES_MAX,
-            close_timeout=_CLOSE_TIMEOUT_S,
-            process_request=self._refusal,
-            process_response=self._reserve,
-            logger=_quiet,
-        )
+        try:
+            self._server = await serve(
+                self._handle,
+                self._host,
+                self._port,
+                compression=None,
+                max_size=MESSAGE_BYTES_MAX,
+                close_timeout=_CLOSE_TIMEOUT_S,
+                process_request=self._refusal,
+                process_response=self._reserve,
+                logger=_quiet,
+            )
+        except OSError as problem:
+            raise UsageError(
+                f"cannot listen on {self._host}, port {self._port}: {problem.strerror or problem}"
+            ) from problem
         return self
 
     async def __aexit__(self, *_exc: object) -> None:

@@ -1,0 +1,87 @@
+"""``callwright serve``: the local realtime server behind a real WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import signal
+from collections.abc import Callable
+
+import click
+
+from callwright.cli import options
+from callwright.cli.playing import make_plan
+from callwright.declare.agent import ModelChoice
+from callwright.sim.live import fastest_loop
+from callwright.sim.server import ServerSession
+from callwright.sim.server.websocket import RealtimeServer
+from callwright.sim.world import Options, load_agent, make_session
+from callwright.wire.profiles import PROFILES
+
+
+@click.command("serve")
+@click.argument("scenario", default="check-in")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where it listens.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True, help="0 takes a free one.")
+@click.option("--dialect", type=click.Choice(tuple(PROFILES)), help="Whose server it is.  [default: the agent's]")
+@click.option("--key", envvar="CALLWRIGHT_SERVE_KEY", show_envvar=True, help="The key that clients must show.")
+@click.option("--sessions", type=click.IntRange(1), metavar="N", help="How many may be open at once.")
+@options.seed
+@options.quiet
+def command(
+    scenario: str,
+    host: str,
+    port: int,
+    dialect: str | None,
+    key: str | None,
+    sessions: int | None,
+    seed: int,
+    quiet: bool,
+) -> None:
+    """Run the local realtime server: it hears, answers and calls tools as the model in SCENARIO (a name, or the path of
+    a YAML file) does.
+
+    Each session has a seed of its own: S, S+1 and so on. One line for each session that ended goes to standard error,
+    without content. Ctrl-C lets open replies end, closes all sessions, and exits with 0.
+    """
+    plan = make_plan(scenario, options.Setup())
+    choice = ModelChoice(dialect) if dialect else load_agent(plan.scenario.agent).model
+    seeds = itertools.count(seed)
+
+    def session() -> ServerSession:
+        return make_session(plan.scenario, next(seeds), Options(dialect=choice.provider))
+
+    make_session(plan.scenario, seed, Options(dialect=choice.provider))  # what is wrong or slow comes before the first
+    if not quiet:
+        _log_sessions()
+    server = RealtimeServer(session, host=host, port=port, key=key, sessions_max=sessions)
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
+        runner.run(_serve(server, lambda url: _announce(plan.scenario.name, choice, url, key)))
+
+
+async def _serve(server: RealtimeServer, announce: Callable[[str], None]) -> None:
+    """Serve until a signal asks for the end; a second one does not wait."""
+    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    async with server:
+        announce(server.url)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, asked.set)
+        await asked.wait()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _announce(scenario: str, choice: ModelChoice, url: str, key: str | None) -> None:
+    """Where the server is, and how an agent of ours finds it."""
+    profile = choice.profile
+    shown = "KEY" if key else "any"
+    click.echo(f"serving {scenario}, dialect {profile.name}, at {url}; Ctrl-C ends it")
+    click.echo(f"an agent finds it by {profile.url_env}={url} {profile.key_env}={shown}")
+
+
+def _log_sessions() -> None:
+    log = logging.getLogger("callwright.access")
+    log.addHandler(logging.StreamHandler())
+    log.setLevel(logging.INFO)
