@@ -190,6 +190,24 @@ def test_one_name_in_two_places_is_an_error(app: Path) -> None:
         find_scenarios([APPS, app])
 
 
+def test_a_dialect_may_differ_in_limits_and_in_what_the_baseline_fails(app: Path) -> None:
+    differs = (
+        "dialects:\n  plain: {max: {heard_words_missing: 9}, min: {yield_rate: 1}, must_fail: [heard, yield_rate]}\n"
+    )
+    text = CHECK_IN.read_text("utf-8").partition("dialects:")[0] + differs
+    scenario = load_scenario(write(app, text), tools_of)
+    plain = scenario.in_dialect("plain")
+    assert scenario.in_dialect("polyai") == scenario
+    assert plain.expect.max == {**scenario.expect.max, "heard_words_missing": 9}
+    assert (plain.expect.min, plain.expect.heard) == ({"yield_rate": 1}, scenario.expect.heard)
+    assert plain.before is not None
+    assert (plain.before.client, plain.before.must_fail) == ("naive", ("heard", "yield_rate"))
+    with pytest.raises(ScenarioError, match="welsh"):
+        load_scenario(write(app, text.replace("plain:", "welsh:")), tools_of)
+    with pytest.raises(ScenarioError, match="expected a baseline"):
+        load_scenario(write(app, text.replace("before:", "# before:")), tools_of)
+
+
 # --- the schema ---------------------------------------------------------------------------------------------------
 
 

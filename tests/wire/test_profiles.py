@@ -13,7 +13,7 @@ from callwright.errors import LocalProtocolError
 from callwright.wire import client
 from callwright.wire.codec import encode, wire_type
 from callwright.wire.objects import PCM16_16K, PCM16_24K, PCMA, PCMU, Audio, AudioInput, Session, TurnDetection
-from callwright.wire.profiles import POLYAI, check, refused_fields, session_update
+from callwright.wire.profiles import OPENAI, PLAIN, POLYAI, PROFILES, check, refused_fields, session_update
 
 
 def test_polyai_session_is_exactly_what_the_provider_takes():
@@ -89,3 +89,56 @@ def test_clearing_the_servers_buffer_is_refused_over_a_websocket():
 )
 def test_every_other_event_passes(event):
     check(POLYAI, event)
+
+
+# --- the other dialects
+
+
+def test_openai_session_asks_for_interruption_and_for_the_callers_words():
+    update = session_update(OPENAI, instructions="Be brief.", tools=[TOOL], input_format=PCMA)
+    assert json.loads(encode(update))["session"]["audio"]["input"] == {
+        "format": {"type": "audio/pcma"},
+        "turn_detection": {"type": "server_vad", "create_response": True, "interrupt_response": True},
+        "transcription": {"model": "gpt-transcribe"},
+    }
+    assert_official_client(update)
+
+
+def test_turn_detection_can_be_turned_off_where_the_provider_lets_a_client_end_turns():
+    update = session_update(OPENAI, instructions="", tools=[], input_format=PCM16_24K, turn_detection=None)
+    assert json.loads(encode(update))["session"]["audio"]["input"]["turn_detection"] is None
+    assert_official_client(update)
+    with pytest.raises(LocalProtocolError, match=r"audio\.input\.turn_detection"):
+        session_update(POLYAI, instructions="", tools=[], input_format=PCM16_24K, turn_detection=None)
+
+
+def test_only_24_khz_and_g711_are_taken_by_openai():
+    with pytest.raises(LocalProtocolError, match="openai takes no audio/pcm at 16000 Hz"):
+        session_update(OPENAI, instructions="", tools=[], input_format=PCM16_16K)
+
+
+def test_what_one_provider_adds_is_refused_by_the_others():
+    for profile in (OPENAI, PLAIN):
+        assert refused_fields(profile, Session(poly_input_rate=48_000)) == ["poly_input_rate"]
+        with pytest.raises(LocalProtocolError, match=r"does not take poly\."):
+            check(profile, client.PolyOutputAudioStarted(response_id="r"))
+    tuned = TurnDetection(type="semantic_vad", eagerness="low")
+    assert not refused_fields(OPENAI, Session(audio=Audio(input=AudioInput(turn_detection=tuned))))
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        client.ConversationItemTruncate(item_id="a", content_index=0, audio_end_ms=1),
+        client.ConversationItemRetrieve(item_id="a"),
+    ],
+    ids=wire_type,
+)
+def test_a_plain_server_is_never_asked_to_shorten_or_to_read_its_history(event):
+    with pytest.raises(LocalProtocolError, match="plain does not take"):
+        check(PLAIN, event)
+
+
+def test_profiles_are_found_by_name():
+    assert [profile.name for profile in PROFILES.values()] == list(PROFILES) == ["polyai", "openai", "plain"]
+    assert all(profile.output_format in profile.input_formats for profile in PROFILES.values())

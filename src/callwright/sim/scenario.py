@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,13 @@ from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.rules import BEHAVIORS
 from callwright.sim.speech import Speech
 from callwright.sim.yamlfile import Field, did_you_mean, one_of, read_yaml
+from callwright.wire.profiles import PROFILES
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
 
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "": ("scenario", "about", "agent", "line", "model", "server", "caller", "limit_ms", "expect", "before"),
+    "": ("scenario", "about", "agent", "line", "model", "server", "caller", "limit_ms", "expect", "before", "dialects"),
     "line": (
         "kind",
         "format",
@@ -38,6 +39,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "caller": ("when", "says", "does"),
     "expect": ("max", "min", "heard", "not_heard"),
     "before": ("client", "must_fail"),
+    "dialect": ("max", "min", "must_fail"),
 }
 """What each part of a scenario may hold; "" is the file itself."""
 REQUIRED: Mapping[str, tuple[str, ...]] = {
@@ -104,6 +106,13 @@ class Scenario:
     limit_ms: Ms
     expect: Expectations
     before: Before | None
+    dialects: Mapping[str, tuple[Expectations, Before | None]]
+    """The two as they are in a dialect that differs, by its name."""
+
+    def in_dialect(self, name: str) -> Scenario:
+        """The scenario as it is expected to go in this dialect."""
+        expect, before = self.dialects.get(name, (self.expect, self.before))
+        return replace(self, expect=expect, before=before)
 
     @property
     def speech(self) -> Path:
@@ -153,6 +162,8 @@ def load_scenario(path: Path, tools_of: ToolsOf | None = None, metrics: Collecti
     rules = _rules(model["rules"], path.parent)
     speech = _speech(model["rules"], rules)
     expect = _expectations(parts["expect"], speech, metrics)
+    before = _before(parts["before"], expect) if "before" in parts else None
+    others = parts["dialects"].mapping(PROFILES) if "dialects" in parts else {}
     return Scenario(
         name=path.stem,
         about=parts["about"].text(),
@@ -165,7 +176,8 @@ def load_scenario(path: Path, tools_of: ToolsOf | None = None, metrics: Collecti
         caller=_steps(parts["caller"], speech, agent, tools_of),
         limit_ms=parts["limit_ms"].whole(1000, _LONGEST_MS) if "limit_ms" in parts else LIMIT_MS,
         expect=expect,
-        before=_before(parts["before"], expect) if "before" in parts else None,
+        before=before,
+        dialects={name: _differing(other, expect, before, metrics) for name, other in others.items()},
     )
 
 
@@ -279,20 +291,44 @@ def _trigger_error(field: Field, trigger: str, problem: str) -> ScenarioError:
 def _expectations(field: Field, speech: Speech, metrics: Collection[str] | None) -> Expectations:
     parts = _part(field, "expect")
 
-    def limits(key: str) -> dict[str, float]:
-        limit = parts[key].mapping(metrics) if key in parts else {}
-        return {name: value.number() for name, value in limit.items()}
-
     def lines(key: str) -> tuple[str, ...]:
         return tuple(_line_of(line, speech, "agent") for line in parts[key].sequence()) if key in parts else ()
 
-    return Expectations(limits("max"), limits("min"), lines("heard"), lines("not_heard"))
+    return Expectations(
+        _limits(parts, "max", metrics), _limits(parts, "min", metrics), lines("heard"), lines("not_heard")
+    )
+
+
+def _limits(parts: Mapping[str, Field], key: str, metrics: Collection[str] | None) -> dict[str, float]:
+    limits = parts[key].mapping(metrics) if key in parts else {}
+    return {name: limit.number() for name, limit in limits.items()}
 
 
 def _before(field: Field, expect: Expectations) -> Before:
     parts = _part(field, "before")
+    return Before(parts["client"].text(), _must_fail(parts["must_fail"], expect))
+
+
+def _must_fail(field: Field, expect: Expectations) -> tuple[str, ...]:
     named = [
         *dict.fromkeys((*expect.max, *expect.min)),
         *(key for key in ("heard", "not_heard") if getattr(expect, key)),
     ]
-    return Before(parts["client"].text(), tuple(entry.choice(named) for entry in parts["must_fail"].sequence()))
+    return tuple(entry.choice(named) for entry in field.sequence())
+
+
+def _differing(
+    field: Field, expect: Expectations, before: Before | None, metrics: Collection[str] | None
+) -> tuple[Expectations, Before | None]:
+    """Expectations and baseline where a dialect differs: its limits go before the others, its failures instead."""
+    parts = _part(field, "dialect")
+    expect = replace(
+        expect,
+        max={**expect.max, **_limits(parts, "max", metrics)},
+        min={**expect.min, **_limits(parts, "min", metrics)},
+    )
+    if "must_fail" in parts:
+        if before is None:
+            raise parts["must_fail"].error("expected a baseline (before) whose failures differ")
+        before = replace(before, must_fail=_must_fail(parts["must_fail"], expect))
+    return expect, before

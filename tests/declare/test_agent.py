@@ -1,0 +1,78 @@
+"""Which model an agent speaks with is said once, where it is declared."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.wire.official import assert_official_client
+
+import callwright as cw
+from callwright.audio.formats import PCMA_8K, PCMU_8K
+from callwright.errors import DeclarationError
+from callwright.runtime.call import configuration
+from callwright.wire.codec import encode
+from callwright.wire.profiles import OPENAI, PLAIN, POLYAI
+
+
+def desk(model: cw.ModelChoice) -> cw.Agent:
+    agent = cw.Agent("desk", model=model, instructions="Be brief.")
+
+    @agent.tool
+    async def look_up(ctx: cw.Context[None], surname: str, holding: cw.Spoken) -> cw.Facts:
+        """Look it up."""
+        return {}
+
+    return agent
+
+
+def test_each_provider_has_its_profile() -> None:
+    assert cw.polyai().profile == POLYAI
+    assert cw.openai().profile == OPENAI
+    assert cw.plain().profile == PLAIN
+
+
+def test_the_model_is_named_in_the_address() -> None:
+    assert cw.openai().profile.address() == "wss://api.openai.com/v1/realtime?model=gpt-realtime-2"
+    chosen = cw.openai(model="gpt-realtime-2.1", url="ws://localhost/v1/realtime?a=b")
+    assert chosen.profile.address(chosen.url) == "ws://localhost/v1/realtime?a=b&model=gpt-realtime-2.1"
+    assert chosen.profile.address("ws://x/?model=mine") == "ws://x/?model=mine"
+    assert cw.polyai().profile.address() == "wss://api.studio.poly.ai/v1/realtime"
+
+
+def test_turn_detection_is_in_the_providers_own_words() -> None:
+    detection = {"type": "semantic_vad", "eagerness": "low", "create_response": True}
+    update = configuration(desk(cw.openai(turn_detection=detection)), PCMA_8K)
+    assert json.loads(encode(update))["session"]["audio"]["input"]["turn_detection"] == detection
+    assert_official_client(update)
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (cw.ModelChoice("acme"), "no provider 'acme'; providers: polyai, openai, plain"),
+        (cw.openai(turn_detection={"eagerness": "low"}), "turn_detection .* missing required field `type`"),
+    ],
+)
+def test_what_does_not_exist_is_a_mistake_in_the_declaration(choice: cw.ModelChoice, message: str) -> None:
+    with pytest.raises(DeclarationError, match=message):
+        _ = choice.profile
+
+
+def test_the_callers_words_are_asked_for_where_they_do_not_come_by_themselves() -> None:
+    asked = json.loads(encode(configuration(desk(cw.openai()), PCMU_8K)))["session"]["audio"]["input"]
+    assert asked["transcription"] == {"model": "gpt-transcribe"}
+    for model in (cw.polyai(), cw.plain()):
+        assert b"transcription" not in encode(configuration(desk(model), PCMU_8K))
+
+
+def test_where_no_argument_is_spoken_the_model_is_asked_to_say_it_first() -> None:
+    update = configuration(desk(cw.openai()), PCMU_8K)
+    (tool,) = json.loads(encode(update))["session"]["tools"]
+    holding = tool["parameters"]["properties"]["holding"]
+    assert holding == {
+        "type": "string",
+        "description": "Say exactly this aloud to the caller first, then call the tool in the same response.",
+    }
+    assert tool["parameters"]["required"] == ["surname", "holding"]
+    assert_official_client(update)
