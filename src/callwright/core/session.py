@@ -19,8 +19,9 @@ What a server or a line does out of order is noted and survived. What this side 
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Flag, auto
 from typing import Any
 
@@ -34,10 +35,13 @@ from callwright.core.ports import PlayedReports
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
 from callwright.core.turns import Turns
 from callwright.errors import IllegalTransition
-from callwright.ids import EventId, Ms, ResponseId, ToolCallId
+from callwright.ids import EventId, ItemId, Ms, ResponseId, ToolCallId
 
 OPEN_REQUESTS_MAX = 64
 """How many of the latest requests are remembered, to tie a refusal to what asked for it."""
+
+JUST_PLAYED_MAX = 4
+"""How many items can be under way to the ear at once; a fixed lag is shorter than so many replies."""
 
 
 class Can(Flag):
@@ -59,6 +63,8 @@ class CallPlan:
     can: Can
     tools: Mapping[str, AfterOutput]
     """The declared tools, by name."""
+    latency_ms: Ms = 0
+    """How long what the line played is under way to the ear, as the line reports it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,8 @@ class Session:
         self._commands: list[do.Command] = []
         self._requests: dict[EventId, do.Command] = {}
         self._request_count = 0
+        self._just_played: deque[tuple[ItemId, Ms]] = deque(maxlen=JUST_PLAYED_MAX)
+        """Items that played out last, with the instants: their ends may still be under way to the ear."""
         self._asked: EventId | None = None
         """The latest request for a reply: the refusal of an earlier one brings no wish back."""
         self._handlers: Mapping[type, _Handler] = {
@@ -316,6 +324,7 @@ class Session:
     def _join(self, now_ms: Ms) -> None:
         for item_id in self.playout.take_played_out():
             self.heard.played_out(item_id)
+            self._just_played.append((item_id, now_ms))
         if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
             self.turns.want_reply()
         if self.pickup.stage is Stage.READY and self.turns.may_ask():
@@ -329,8 +338,17 @@ class Session:
         self._commands += commands
         _, cuts = self.playout.cut(self.turns.response_id, now_ms)
         for cut in cuts:
-            self.heard.cut(cut, now_ms)
+            self._lose_under_way(cut, self.plan.latency_ms, now_ms)
+        for item_id, played_out_ms in self._just_played:
+            heard_ms = self.playout.position_ms(item_id, now_ms)
+            under_way_ms = self.plan.latency_ms - (now_ms - played_out_ms)
+            if under_way_ms > 0:
+                self._lose_under_way(Cut(item_id, heard_ms, heard_ms, is_complete=True), under_way_ms, now_ms)
         self.heard.give_up_all()
+
+    def _lose_under_way(self, cut: Cut, under_way_ms: Ms, now_ms: Ms) -> None:
+        """The line ended: what it had played and the ear had not reached is lost."""
+        self.heard.cut(replace(cut, heard_ms=max(0, cut.heard_ms - under_way_ms)), now_ms)
 
     def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms) -> None:
         self._request(do.PostToolOutput(self._next_id(), tool_call_id, output))

@@ -112,6 +112,7 @@ class Call:
             reports=line.reports,
             can=_verbs(profile) if can is None else can & _verbs(profile),
             tools={name: tool.after for name, tool in agent.tools.items()},
+            latency_ms=line.latency_ms,
         )
         self.session = Session(plan)
         self.trace = Trace({"agent": agent.name, "model": profile.name, "reports": line.reports.value})
