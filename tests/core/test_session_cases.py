@@ -344,6 +344,29 @@ def test_c075_speech_right_after_the_call_does_not_touch_the_tool():
     assert call.heard()[A] == ("both", "whole")
 
 
+def test_c073_a_result_is_delivered_although_the_reply_was_interrupted():
+    """The tool is through at 600 ms; the caller spoke at 550 ms and his turn cancelled the response."""
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), called(K1))
+    call.at(550, speaks())
+    call.at(560, ended(R1, CANCELLED))
+    call.at(600, finished(K1))
+    assert [at_ms for at_ms, command in call.log if isinstance(command, do.PostToolOutput)] == [600]
+
+
+def test_c080_a_result_makes_no_second_reply_beside_the_servers_own():
+    """The tool ends while the server answers the caller by itself: one response at a time, and none is asked for twice."""
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
+    call.at(2_100, speaks())
+    call.at(2_600, stops())
+    call.at(2_700, on.ResponseStarted(R2))
+    call.at(3_000, finished(K1))
+    call.at(4_000, ended(R2))
+    call.at(20_000)
+    assert call.done(do.RequestReply) == []
+
+
 def test_c077_six_calls_get_six_outputs_whatever_happened_to_them():
     """Returned, raised, timed out, cancelled before the start, no such tool, arguments that are no JSON."""
     call = Call()

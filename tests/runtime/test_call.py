@@ -173,7 +173,7 @@ def test_a_connection_that_closes_ends_the_call_and_the_line(code: int, reason: 
     assert "A b".startswith(heard)  # of 2 s, with more to come, 1 s was heard
 
 
-def test_a_tool_that_runs_at_the_end_of_the_call_is_stopped_and_told_in_the_trace() -> None:
+def test_c083_a_tool_that_runs_at_the_end_of_the_call_is_stopped_and_told_in_the_trace() -> None:
     taken = take(*OPENING, started(), calls("endless"), ended())
     finished = [row[3] for row in taken.rows if row[1:3] == ["on", "ToolFinished"]]
     assert [(each["tool_call_id"], each["outcome"]) for each in finished] == [("k1", "cancelled")]
