@@ -355,7 +355,7 @@ def test_c073_a_result_is_delivered_although_the_reply_was_interrupted():
 
 
 def test_c080_a_result_makes_no_second_reply_beside_the_servers_own():
-    """The tool ends while the server answers the caller by itself: one response at a time, and none is asked for twice."""
+    """The tool ends while the server answers the caller by itself: one response at a time, none asked for twice."""
     call = Call()
     call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
     call.at(2_100, speaks())
