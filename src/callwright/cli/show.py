@@ -302,9 +302,7 @@ def _verdict(plan: Plan, runs: Sequence[RunResult]) -> Text:
 
 
 def _void(plan: Plan, run: RunResult) -> str:
-    """Why a run is void, with a command that finds a scenario given by its path as well."""
-    reason, _, _ = (run.figures.void or "").partition("; replay: ")
-    return f"{reason}; replay: {plan.replay(run.seed)}"
+    return f"{run.figures.void}; replay: {plan.replay(run.seed)}"
 
 
 def _failure(failure: Failure) -> str:

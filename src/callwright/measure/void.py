@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from callwright.measure.hearing import HeardCall
-    from callwright.sim.record import CallerLine, CallRecord
-
-_OWN_CLIENT = "callwright"
-_OPTIONS = {"lag_ms": "--lag-ms {}", "lag_fixed_ms": "--lag-fixed-ms {}"}
+    from callwright.sim.record import CallerLine
 
 
 def void_reason(call: HeardCall) -> str | None:
-    """Why this call is void, and how to play it again; None if it is not."""
+    """Why this call is void; None if it is not."""
     record = call.record
     fault = f"the call broke off: {record.error}" if record.error else script_fault(call)
-    return fault and f"VOID {record.scenario} seed {record.seed}: {fault}; replay: {_replay(record)}"
+    return fault and f"VOID {record.scenario} seed {record.seed}: {fault}"
 
 
 def script_fault(call: HeardCall) -> str | None:
@@ -36,13 +33,6 @@ def _ended(call: HeardCall, line: CallerLine) -> str:
     bounds = ((reply.played.first_audible_ms, reply.played.last_audible_ms) for reply in call.replies)
     ends = [end for start, end in bounds if start is not None and end is not None and start < line.started_ms]
     return f"reply ended {_seconds(max(ends))}" if ends else "no reply was heard"
-
-
-def _replay(record: CallRecord) -> str:
-    options = [wording.format(record.settings[name]) for name, wording in _OPTIONS.items() if name in record.settings]
-    options += ["--no-truncate"] if record.settings.get("truncate") is False else []
-    options += [f"--client {record.client}"] if record.client != _OWN_CLIENT else []
-    return " ".join(["callwright call", record.scenario, f"--seed {record.seed}", *options])
 
 
 def _seconds(ms: int) -> str:
