@@ -30,6 +30,7 @@ import msgspec
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from callwright.audio.formats import PCM16_24K, parse_format
 from callwright.errors import RemoteProtocolError, UsageError
@@ -84,16 +85,15 @@ class RealtimeServer:
         self._open: dict[ServerConnection, _Served | None] = {}
         """Every connection whose handshake was accepted, and its session once that runs."""
         self._server: Server
-
-    @property
-    def url(self) -> str:
-        """The address of the endpoint."""
-        port = next(iter(self._server.sockets)).getsockname()[1]
-        return f"ws://{f'[{self._host}]' if ':' in self._host else self._host}:{port}{PATH}"
+        self.url = ""
+        """The address of the endpoint, once it is served."""
 
     @property
     def sessions(self) -> int:
-        """How many sessions are open."""
+        """How many sessions are open, or about to be."""
+        for connection in [each for each, served in self._open.items() if served is None]:
+            if connection.protocol.state is State.CLOSED:  # it was gone before its session began
+                del self._open[connection]
         return len(self._open)
 
     async def __aenter__(self) -> RealtimeServer:
@@ -110,9 +110,10 @@ class RealtimeServer:
                 logger=_quiet,
             )
         except OSError as problem:
-            raise UsageError(
-                f"cannot listen on {self._host}, port {self._port}: {problem.strerror or problem}"
-            ) from problem
+            told = problem.strerror or problem
+            raise UsageError(f"cannot listen on {self._host}, port {self._port}: {told}") from problem
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self.url = f"ws://{host}:{next(iter(self._server.sockets)).getsockname()[1]}{PATH}"
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
