@@ -19,6 +19,8 @@ from callwright.sim.server.websocket import RealtimeServer
 from callwright.sim.world import Options, load_agent, make_session
 from callwright.wire.profiles import PROFILES
 
+_ENDS = (signal.SIGINT, signal.SIGTERM)
+
 
 @click.command("serve")
 @click.argument("scenario", default="check-in")
@@ -65,11 +67,11 @@ async def _serve(server: RealtimeServer, announce: Callable[[str], None]) -> Non
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
     async with server:
-        announce(server.url)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _ENDS:
             loop.add_signal_handler(number, asked.set)
+        announce(server.url)
         await asked.wait()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _ENDS:
             loop.remove_signal_handler(number)
 
 

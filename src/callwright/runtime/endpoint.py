@@ -128,11 +128,8 @@ class Endpoint:
     def unreachable(self, problem: OSError) -> ConnectionFailed:
         """The connection below the WebSocket did not come about."""
         told = getattr(problem, "verify_message", None) or problem.strerror or str(problem) or type(problem).__name__
-        advice = (
-            "is TLS spoken there, and its certificate known here?"
-            if isinstance(problem, ssl.SSLError)
-            else ("is the server up, and the address right?")
-        )
+        is_tls = isinstance(problem, ssl.SSLError | ConnectionResetError)
+        advice = "is TLS spoken there, and its certificate known here?" if is_tls else "is the server up there?"
         return ConnectionFailed(f"{self.address}: cannot connect ({told}); {advice}")
 
     # --- why a connection ended by itself
