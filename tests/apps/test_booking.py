@@ -56,10 +56,11 @@ def test_a_scenario_holds_in_both_dialects(name: str, dialect: str, lag_ms: int 
     assert judge(figures(record), scenario(name, dialect).expect).failed == ()
 
 
+@of_both
 @in_both
-def test_the_naive_client_fails_the_booking_as_it_must(dialect: str) -> None:
-    expected = scenario("booking", dialect)
-    failed = judge(figures(call("booking", dialect, client="naive")), expected.expect).failed
+def test_the_naive_client_fails_as_it_must(name: str, dialect: str) -> None:
+    expected = scenario(name, dialect)
+    failed = judge(figures(call(name, dialect, client="naive")), expected.expect).failed
     assert expected.before is not None
     assert sorted(failure.name for failure in failed) == sorted(expected.before.must_fail)
 

@@ -87,7 +87,7 @@ def test_options_that_make_no_sense_are_refused(options: tuple[str, ...], said: 
 
 
 def test_a_baseline_is_refused_where_the_scenario_has_none(tmp_path: Path) -> None:
-    path = variant(tmp_path, "plain", (BASELINE, ""))
+    path = variant(tmp_path, "plain", (BASELINE, ""), ("must_fail: [heard_error_ms, yield_rate]", ""))
     assert "has no baseline" in refused("call", path, "--before")
 
 

@@ -43,6 +43,22 @@ def test_settings_are_told_and_keep_what_is_believed_from_the_server(tmp_path: P
     assert summary["metrics"]["unheard_words_in_history"]["min"] > 0
 
 
+def test_a_dialect_has_its_own_expectations_and_is_told() -> None:
+    result = callwright("measure", "check-in", "booking", "--dialect", "openai", "--json", "--quiet")
+    assert result.exit_code == 0
+    assert [json.loads(line)["server"] for line in result.stdout.splitlines()] == ["openai", "openai"]
+    before = callwright("measure", "check-in", "--dialect", "openai", "--before", "--json", "--quiet")
+    assert before.exit_code == 0
+    assert json.loads(before.stdout)["client"] == "naive"
+
+
+def test_the_replay_of_a_run_names_its_dialect() -> None:
+    result = callwright("measure", "check-in", "--dialect", "plain", "--quiet", "--json")
+    assert result.exit_code == 1
+    result = callwright("measure", "check-in", "--dialect", "plain")
+    assert "callwright call check-in --seed 1 --dialect plain" in result.stderr
+
+
 def test_a_failed_run_is_told_with_the_command_that_plays_it_again(tmp_path: Path) -> None:
     result = callwright("measure", "check-in", "--client", "naive", "--seed", 4, "--runs", 2, "--lag-fixed-ms", 300)
     remark, _, replay = result.stderr.splitlines()[0].partition("; replay: callwright ")

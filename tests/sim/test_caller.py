@@ -31,14 +31,15 @@ def call(
     agent: Spans = (),
     until_ms: Ms = 20_000,
     tool_of: Callable[[ItemId], str | None] = lambda item_id: None,
+    items: Sequence[int] = range(9),
 ) -> tuple[ScriptedCaller, PCM]:
-    """Run a script while the agent is audible in these spans; each span is an item of its own, ``item_0`` and so on."""
+    """Run a script while the agent is audible in these spans; ``items`` has the number of each span's item."""
     caller = ScriptedCaller(script, SPEECH, RATE_HZ, tool_of)
     sent = []
     for now_ms in range(0, until_ms, FRAME_MS):
         speaking = [n for n, (start, end) in enumerate(agent) if start <= now_ms < end]
         ear = VOICE if speaking else silent_frame(RATE_HZ)
-        sent.append(caller.step(now_ms, ear, ItemId(f"item_{speaking[0]}") if speaking else None))
+        sent.append(caller.step(now_ms, ear, ItemId(f"item_{items[speaking[0]]}") if speaking else None))
     return caller, np.concatenate(sent)
 
 
@@ -122,8 +123,20 @@ def test_a_pause_of_the_old_reply_at_the_end_of_his_line_makes_no_new_reply() ->
     ]
     ended_ms = 4000 + length_ms("ask-parking")
     old = [(3000, ended_ms - 100), (ended_ms + 100, ended_ms + 300)]
-    caller, _ = call(script, [*old, (ended_ms + 1500, ended_ms + 5000)])
+    caller, _ = call(script, [*old, (ended_ms + 1500, ended_ms + 5000)], items=[0, 0, 1])
     assert caller.lines[2].started_ms == pytest.approx(ended_ms + 1500, abs=FRAME_MS)
+
+
+def test_a_reply_that_follows_the_old_one_without_a_pause_is_a_new_one() -> None:
+    """A client that does not stop plays the answer right behind what was talked over."""
+    script = [
+        step(Anchor.PICKUP, 0, "go-on"),
+        step(Anchor.REPLY_START, 1000, "ask-parking"),
+        step(Anchor.REPLY_END, 800, "ask-pool"),
+    ]
+    ended_ms = 4000 + length_ms("ask-parking")
+    caller, _ = call(script, [(3000, ended_ms + 2000), (ended_ms + 2000, ended_ms + 4000)])
+    assert caller.lines[2].started_ms == pytest.approx(ended_ms + 4800, abs=FRAME_MS)
 
 
 def test_a_murmur_over_the_agent_leaves_the_reply_as_it_is() -> None:

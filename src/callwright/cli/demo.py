@@ -18,17 +18,19 @@ LAG_MS = 1500
 @click.command("demo")
 @click.argument("name", default="check-in")
 @options.seed
+@options.dialect
 @options.real_time
 @options.out("out/demo")
 @options.quiet
 @click.pass_context
-def command(ctx: click.Context, name: str, seed: int, pace: Pace, out: Path, quiet: bool) -> None:
+def command(ctx: click.Context, name: str, seed: int, dialect: str | None, pace: Pace, out: Path, quiet: bool) -> None:
     """Play the scenario NAME (check-in, if none is given) twice over a phone bridge that plays 1.5 s behind the stream.
 
     First a naive client takes the call, then Callwright's; for both it is shown what the caller heard beside what the
     client and the server believe. In real time both take their calls at the same time.
     """
-    plans = [make_plan(name, options.Setup(client, lag_ms=LAG_MS, pace=pace)) for client in ("naive", OURS)]
+    setups = [options.Setup(client, lag_ms=LAG_MS, pace=pace, dialect=dialect) for client in ("naive", OURS)]
+    plans = [make_plan(name, setup) for setup in setups]
     with progress(name, len(plans), quiet=quiet) as advance:
         calls = []
         for played in play_together(plans, seed) if pace is Pace.REAL else (play_one(plan, seed) for plan in plans):

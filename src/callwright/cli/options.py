@@ -14,7 +14,8 @@ from callwright.core.session import Can
 from callwright.errors import UsageError
 from callwright.ids import Ms
 from callwright.sim.scenario import Scenario
-from callwright.sim.world import CLIENTS, OURS, Options
+from callwright.sim.world import CLIENTS, OURS, Options, load_agent
+from callwright.wire.profiles import PROFILES
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -40,11 +41,17 @@ class Setup:
     lag_fixed_ms: Ms | None = None
     no_truncate: bool = False
     pace: Pace = Pace.VIRTUAL
+    dialect: str | None = None
 
     @property
     def options(self) -> Options:
         """What they change of the scenario."""
-        return Options(self.lag_ms, self.lag_fixed_ms, can=~Can.TRUNCATE if self.no_truncate else None)
+        can = ~Can.TRUNCATE if self.no_truncate else None
+        return Options(self.lag_ms, self.lag_fixed_ms, can=can, dialect=self.dialect)
+
+    def dialect_for(self, scenario: Scenario) -> str:
+        """The provider whose protocol is spoken."""
+        return self.dialect or load_agent(scenario.agent).model.provider
 
     def told(self) -> dict[str, object]:
         """What is out of the ordinary, by name, for the figures."""
@@ -66,7 +73,12 @@ class Setup:
 
     def arguments(self) -> str:
         """The same options as they are typed, each with a blank before it."""
-        given = {"--client": self.client, "--lag-ms": self.lag_ms, "--lag-fixed-ms": self.lag_fixed_ms}
+        given = {
+            "--client": self.client,
+            "--dialect": self.dialect,
+            "--lag-ms": self.lag_ms,
+            "--lag-fixed-ms": self.lag_fixed_ms,
+        }
         flags = {"--before": self.before, "--no-truncate": self.no_truncate, "--real-time": self.pace is Pace.REAL}
         typed = [f" {name} {value}" for name, value in given.items() if value is not None]
         return "".join(typed + [f" {name}" for name, is_set in flags.items() if is_set])
@@ -89,9 +101,15 @@ real_time = click.option(
     default=Pace.VIRTUAL,
     help="By the wall clock and over a real WebSocket, instead of in virtual time.",
 )
+dialect = click.option(
+    "--dialect",
+    type=click.Choice(tuple(PROFILES)),
+    help="Whose protocol client and server speak.  [default: the agent's]",
+)
 playing = _all(
     click.option("--client", type=click.Choice(CLIENTS), help="Who takes the calls.  [default: callwright]"),
     click.option("--before", is_flag=True, help="Take the scenario's own baseline, which must fail as it says."),
+    dialect,
     click.option(
         "--lag-ms",
         type=click.IntRange(0, _LONGEST_LAG_MS),

@@ -2,7 +2,8 @@
 
 He hears by energy alone, at his own ear, and sends a frame every 20 ms for the whole call, silence included: a line
 that stops is a dead line. A reply is agent speech that begins after his last line ended; speech that was already
-running then belongs to what came before. A murmur over the agent's voice takes no turn, so the reply stays the same.
+running then belongs to what came before, up to the pause or the next item that ends it. A murmur over the agent's voice
+takes no turn, so the reply stays the same.
 
     caller   ===line 1===                          ==line 2==                      =line 3=
     agent                    ~~~reply~~~~~~~~~~~~~~~~~|           ~~~reply~~~~~~~~
@@ -97,18 +98,22 @@ class _AgentVoice:
         self.ended_ms: Ms | None = None
         """End of the reply, once it is over."""
         self._audible_until_ms: Ms = -_STILL_SPEAKING_MS
+        self._heard: ItemId | None = None
+        self._old: ItemId | None = None
         self._is_old = False
 
     def await_reply(self, now_ms: Ms) -> None:
         """The caller's turn is over: from here on he waits for the next reply."""
         self.began_ms = self.ended_ms = None
         self._is_old = now_ms - self._audible_until_ms < _STILL_SPEAKING_MS
+        self._old = self._heard
 
-    def hear(self, now_ms: Ms, is_audible: bool) -> None:
-        """Take in the frame that begins at ``now_ms``."""
+    def hear(self, now_ms: Ms, is_audible: bool, item_id: ItemId | None) -> None:
+        """Take in the frame that begins at ``now_ms``, in which this item is heard."""
         silent_ms = now_ms - self._audible_until_ms
         if is_audible:
-            self._is_old = self._is_old and silent_ms < _STILL_SPEAKING_MS
+            self._heard = item_id or self._heard
+            self._is_old = self._is_old and silent_ms < _STILL_SPEAKING_MS and self._heard == self._old
             if self.began_ms is None and not self._is_old:
                 self.began_ms = now_ms
             self._audible_until_ms = now_ms + FRAME_MS
@@ -159,7 +164,7 @@ class ScriptedCaller:
         ``ear`` is what reaches his ear in the same frame, and ``item_id`` the reply that it is part of.
         """
         is_audible = ear is not self._silence and level_dbfs(ear) >= AUDIBLE_DBFS
-        self._voice.hear(now_ms, is_audible)
+        self._voice.hear(now_ms, is_audible, item_id)
         if is_audible and item_id and self._voice.began_ms is not None and (not self._item or self._item[0] != item_id):
             self._item = (item_id, now_ms)
         if self._speaking is None and self._done < len(self._script):
