@@ -48,9 +48,7 @@ class ModelChoice:
             detection = msgspec.convert(self.turn_detection, TurnDetection | None)
         except msgspec.ValidationError as problem:
             raise DeclarationError(f"turn_detection {dict(self.turn_detection or {})}: {problem}") from problem
-        return replace(
-            profile, model=self.model or profile.model, turn_detection=detection or profile.turn_detection
-        )
+        return replace(profile, model=self.model or profile.model, turn_detection=detection or profile.turn_detection)
 
 
 def polyai(*, url: str | None = None) -> ModelChoice:

@@ -7,8 +7,12 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 from tests.sim.server.driving import Client, Says, speech
 from tests.sim.server.test_replies import HOLDING, TALK
+from tests.sim.server.test_session import ACTS, REPLIES, perform
 from tests.sim.server.test_turns import FIRST_AUDIO, LONG, STARTED, STOPPED, TRANSCRIBED, words_of
 
 from callwright.audio.formats import PCMA_8K, PCMU_8K
@@ -372,6 +376,57 @@ def test_a_plain_server_ignores_a_truncate_and_reads_nothing_back():
     client.send("conversation.item.retrieve", item_id=spoken.item_id)
     assert client.error()["code"] == "invalid_event"
     assert not client.of("conversation.item.added", "response.output_item.added")
+
+
+# --- whatever a client does
+
+
+def heard_by(detection, **more):
+    return "session.update", {
+        "session": {"type": "realtime", "audio": {"input": {"turn_detection": detection, **more}}}
+    }
+
+
+MORE = st.sampled_from(
+    [
+        heard_by(None),
+        heard_by({"type": "semantic_vad", "eagerness": "high"}),
+        heard_by({"type": "server_vad", "interrupt_response": False}),
+        heard_by({"type": "server_vad", "idle_timeout_ms": 5_000, "silence_duration_ms": 200}),
+        heard_by({"type": "server_vad", "create_response": False}, format={"type": "audio/pcmu"}),
+        heard_by({"type": "server_vad", "threshold": -1}),
+        ("session.update", {"session": {"type": "realtime", "audio": {"output": {"format": {"type": "audio/pcma"}}}}}),
+        ("response.create", {"response": {"conversation": "none", "metadata": {"a": "b"}}}),
+        ("response.create", {"response": {"conversation": "none", "input": [], "output_modalities": ["text"]}}),
+        ("response.create", {"response": {"input": [{"type": "item_reference", "id": "spoken"}]}}),
+    ]
+)
+
+
+@examples(max_examples=60)
+@given(
+    acts=st.lists(ACTS | st.tuples(st.just("send"), MORE), max_size=14),
+    seed=st.integers(0, 99),
+    settings=st.sampled_from([OPENAI, PLAIN, replace(OPENAI, pace=1.0)]),
+)
+def test_whatever_a_client_sends_one_response_at_a_time_writes_to_the_history(acts, seed, settings):
+    client = Client(Says(REPLIES), settings, seed=seed)
+    for act, what in acts:
+        perform(client, act, what)
+    client.wait(4000)
+    client.server.disconnect(client.now_ms)
+    client.collect()
+    opened = []
+    for event in client.events:
+        response = event.get("response", {})
+        if event["type"] == CREATED and "conversation_id" in response:
+            assert not opened
+            opened.append(response["id"])
+        elif event["type"] == DONE and "conversation_id" in response:
+            assert opened.pop() == response["id"]
+    assert not opened
+    ids = [item.item_id for item in client.server.history]
+    assert len(ids) == len({*ids})
 
 
 # --- settings
