@@ -11,12 +11,11 @@ from collections.abc import Callable
 import click
 
 from callwright.cli import options
-from callwright.cli.playing import make_plan
-from callwright.declare.agent import ModelChoice
+from callwright.cli.playing import Plan, make_plan
 from callwright.sim.live import fastest_loop
 from callwright.sim.server import ServerSession
 from callwright.sim.server.websocket import RealtimeServer
-from callwright.sim.world import Options, load_agent, make_session
+from callwright.sim.world import make_session
 from callwright.wire.profiles import PROFILES
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
@@ -26,7 +25,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 @click.argument("scenario", default="check-in")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where it listens.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True, help="0 takes a free one.")
-@click.option("--dialect", type=click.Choice(tuple(PROFILES)), help="Whose server it is.  [default: the agent's]")
+@options.dialect
 @click.option("--key", envvar="CALLWRIGHT_SERVE_KEY", show_envvar=True, help="The key that clients must show.")
 @click.option("--sessions", type=click.IntRange(1), metavar="N", help="How many may be open at once.")
 @options.seed
@@ -47,19 +46,19 @@ def command(
     Each session has a seed of its own: S, S+1 and so on. One line for each session that ended goes to standard error,
     without content. Ctrl-C lets open replies end, closes all sessions, and exits with 0.
     """
-    plan = make_plan(scenario, options.Setup())
-    choice = ModelChoice(dialect) if dialect else load_agent(plan.scenario.agent).model
+    setup = options.Setup(dialect=dialect)
+    plan = make_plan(scenario, setup)
+    make_session(plan.scenario, seed, setup.options)  # what is wrong or slow comes before the first session
     seeds = itertools.count(seed)
 
     def session() -> ServerSession:
-        return make_session(plan.scenario, next(seeds), Options(dialect=choice.provider))
+        return make_session(plan.scenario, next(seeds), setup.options)
 
-    make_session(plan.scenario, seed, Options(dialect=choice.provider))  # what is wrong or slow comes before the first
     if not quiet:
         _log_sessions()
     server = RealtimeServer(session, host=host, port=port, key=key, sessions_max=sessions)
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
-        runner.run(_serve(server, lambda url: _announce(plan.scenario.name, choice, url, key)))
+        runner.run(_serve(server, lambda url: _announce(plan, url, key)))
 
 
 async def _serve(server: RealtimeServer, announce: Callable[[str], None]) -> None:
@@ -75,12 +74,11 @@ async def _serve(server: RealtimeServer, announce: Callable[[str], None]) -> Non
             loop.remove_signal_handler(number)
 
 
-def _announce(scenario: str, choice: ModelChoice, url: str, key: str | None) -> None:
+def _announce(plan: Plan, url: str, key: str | None) -> None:
     """Where the server is, and how an agent of ours finds it."""
-    profile = choice.profile
-    shown = "KEY" if key else "any"
-    click.echo(f"serving {scenario}, dialect {profile.name}, at {url}; Ctrl-C ends it")
-    click.echo(f"an agent finds it by {profile.url_env}={url} {profile.key_env}={shown}")
+    profile = PROFILES[plan.setup.dialect_for(plan.scenario)]
+    click.echo(f"serving {plan.scenario.name}, dialect {profile.name}, at {url}; Ctrl-C ends it")
+    click.echo(f"an agent finds it by {profile.url_env}={url} {profile.key_env}={'KEY' if key else 'any'}")
 
 
 def _log_sessions() -> None:
