@@ -101,6 +101,8 @@ def test_a_message_and_a_tool_call_come_in_one_response_with_the_message_first()
     assert [item["type"] for item in done["output"]] == ["message", "function_call"]
     assert client.of(FIRST_AUDIO)[-1].at_ms <= client.the("response.function_call_arguments.done").at_ms
     assert len(client.the("response.function_call_arguments.done")["call_id"]) <= 32
+    pieces = client.the("response.function_call_arguments.delta")["delta"]
+    assert pieces == client.the("response.function_call_arguments.done")["arguments"]
     assert client.server.spoken[0].tool == "look_up_booking"
 
 
@@ -312,6 +314,8 @@ def test_the_caller_is_written_down_only_when_that_is_asked_for():
     client.configure(audio={"input": {"transcription": {"model": "gpt-transcribe"}}})
     client.say("ask-wifi")
     assert client.until(TRANSCRIBED)["transcript"] == speech()["ask-wifi"].text
+    pieces = client.of("conversation.item.input_audio_transcription.delta")
+    assert "".join(event["delta"] for event in pieces) == speech()["ask-wifi"].text
 
 
 def test_what_changes_nothing_here_is_taken_and_told_back():

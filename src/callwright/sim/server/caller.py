@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from callwright.ids import ItemId, Ms
 from callwright.sim.models import CallerSaid
 from callwright.sim.record import Confirmation
+from callwright.sim.server.dialects import Habit
 from callwright.sim.server.history import Refusal
 from callwright.sim.server.listening import Listener, SpeechConfirmed, TurnEnded
 from callwright.sim.speech import RATE_HZ, Pcm
 from callwright.wire.objects import TranscriptionUsage
 from callwright.wire.server import (
     ConversationItemInputAudioTranscriptionCompleted,
+    ConversationItemInputAudioTranscriptionDelta,
     InputAudioBufferCleared,
     InputAudioBufferSpeechStarted,
     InputAudioBufferSpeechStopped,
@@ -181,6 +183,8 @@ class CallerTurns:
         return text[0].upper() + text[1:] + ("" if text.endswith("?") else ".")
 
     def _tell_words(self, item_id: ItemId, text: str, seconds: float, _now_ms: Ms) -> None:
+        if self._settings.has(Habit.WRITES_ALONG) and text:
+            self._teller.tell(ConversationItemInputAudioTranscriptionDelta(item_id=item_id, delta=text))
         usage = TranscriptionUsage(type="duration", seconds=round(seconds, 3))
         self._teller.tell(
             ConversationItemInputAudioTranscriptionCompleted(item_id=item_id, transcript=text, usage=usage)

@@ -18,7 +18,7 @@ class Habit(Enum):
 
     CONFIRMS_BARGE_IN = "over a reply it is judged what kind of sound is heard before it counts as the caller's turn"
     MERGES_REQUESTS = "a request that comes while the caller speaks is held: one reply answers it and the turn"
-    WRITES_ALONG = "the words of a reply are told as it is spoken"
+    WRITES_ALONG = "words and arguments are told in pieces, and then whole"
     TELLS_LIMITS = "each response begins with the account's rate limits"
 
 

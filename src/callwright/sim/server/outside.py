@@ -70,7 +70,7 @@ class Outside:
             item_id = ItemId(names.next("item"))
             call = wire_item(ToolRequested(item_id, call_id, reply.tool.name, reply.tool.arguments))
             assert isinstance(call, FunctionCallItem)
-            self._common.teller.called(Output(heading, item_id, len(items)), call, None)
+            self._common.teller.called(Output(heading, item_id, len(items)), call, None, in_pieces=True)
             items.append(call)
         self._common.teller.response_done(heading, "completed", tuple(items), None)
 

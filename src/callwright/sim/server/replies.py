@@ -202,7 +202,8 @@ class Replies:
         item = ToolRequested(ItemId(self._common.names.next("item")), tool_call_id, request.name, request.arguments)
         call = wire_item(item)
         assert isinstance(call, FunctionCallItem)
-        self._teller.called(self._next_output(response, item.item_id), call, self._history.append(item))
+        output, in_pieces = self._next_output(response, item.item_id), self._settings.has(Habit.WRITES_ALONG)
+        self._teller.called(output, call, self._history.append(item), in_pieces=in_pieces)
         response.items.append(call)
 
     def _next_output(self, response: _Response, item_id: ItemId) -> Output:

@@ -24,6 +24,7 @@ from callwright.wire.server import (
     ResponseContentPartDone,
     ResponseCreated,
     ResponseDone,
+    ResponseFunctionCallArgumentsDelta,
     ResponseFunctionCallArgumentsDone,
     ResponseOutputAudioDelta,
     ResponseOutputAudioDone,
@@ -198,10 +199,14 @@ class Teller:
         self._item_ended(output, item, previous)
         return item
 
-    def called(self, output: Output, call: FunctionCallItem, previous: str | None) -> None:
-        """A tool call was issued; it is whole at once."""
+    def called(self, output: Output, call: FunctionCallItem, previous: str | None, *, in_pieces: bool) -> None:
+        """A tool call was issued; it is whole at once, though its arguments may be told ``in_pieces`` (of one)."""
         empty = msgspec.structs.replace(call, status="in_progress", arguments="")
         self._item_began(output, empty, previous)
+        if in_pieces:
+            self.tell(
+                ResponseFunctionCallArgumentsDelta(**output.place, call_id=call.call_id or "", delta=call.arguments)
+            )
         self.tell(
             ResponseFunctionCallArgumentsDone(
                 **output.place, call_id=call.call_id or "", name=call.name, arguments=call.arguments
