@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
+from callwright.core.ports import Connector
 from callwright.errors import UsageError
 from callwright.measure.figures import METRICS
+from callwright.runtime.endpoint import Endpoint
+from callwright.runtime.fast import PicowsConnector
+from callwright.runtime.websocket import WebSocketConnector
+from callwright.sim.line import SimulatedLine
 from callwright.sim.live import play_live, play_side_by_side
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, load_scenario
-from callwright.sim.world import play, tools_of
+from callwright.sim.server import ServerSession
+from callwright.sim.server.websocket import RealtimeServer
+from callwright.sim.world import Options, play, take_call, tools_of
 
 HOTEL = Path(str(resources.files("callwright.apps.hotel")))
-SHORT = """
+HEAD = """
 scenario: short
-about: the caller asks about checking in, talks over the answer to thank, and hangs up
+about: the caller asks about the wifi, talks over the answer to say goodbye, and hangs up over the goodbye
 agent: callwright.apps.hotel:desk
 line: {{kind: phone}}
 model: {{rules: {rules}}}
-caller:
-  - {{when: pickup + 100 ms, says: ask-wifi}}
-  - {{when: reply.start + 600 ms, says: thats-all}}
-  - {{when: reply.start + 100 ms, does: hang_up}}
 expect: {{max: {{heard_error_ms: 100}}}}
+caller:
+"""
+TALKS = """
+  - {when: pickup + 100 ms, says: ask-wifi}
+  - {when: reply.start + 600 ms, says: thats-all}
+  - {when: reply.start + 100 ms, does: hang_up}
+"""
+LEAVES = """
+  - {when: pickup + 600 ms, does: hang_up}
 """
 
 
-@pytest.fixture(scope="module")
-def short(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    path = tmp_path_factory.mktemp("short") / "short.yaml"
-    path.write_text(SHORT.format(rules=HOTEL / "hotel.model.yaml"), "utf-8")
+def scenario(directory: Path, caller: str) -> Scenario:
+    path = directory / "short.yaml"
+    path.write_text(HEAD.format(rules=HOTEL / "hotel.model.yaml") + caller, "utf-8")
     return load_scenario(path, tools_of, METRICS)
 
 
 def commands(record: CallRecord) -> list[tuple[str, str | None]]:
-    """What the client did, in order, and to which item; how many pieces of audio came before a cut is up to the clock."""
+    """What the client did, in order, and to which item; the pieces of audio before a cut are up to the clock."""
     rows = [row for row in map(json.loads, record.trace.splitlines()) if row[1] == "do"]
     did = [(name, fields.get("item_id")) for _, _, name, fields in rows]
     return [each for each in did if each[0] not in ("PlayAudio", "SendMark")]
 
 
-def test_over_the_wire_and_in_memory_a_scenario_gives_the_same_commands(short: Scenario) -> None:
+def test_over_the_wire_and_in_memory_a_scenario_gives_the_same_commands(tmp_path: Path) -> None:
+    short = scenario(tmp_path, TALKS)
     virtual = play(short, 1)
     ours, naive = play_side_by_side(short, 1, ["callwright", "naive"])
     assert ours.error is None
@@ -55,6 +70,24 @@ def test_over_the_wire_and_in_memory_a_scenario_gives_the_same_commands(short: S
     assert abs((ours.session_ready_ms or 0) - (virtual.session_ready_ms or 0)) < 100
 
 
-def test_a_client_that_does_not_exist_is_named(short: Scenario) -> None:
+def test_a_client_that_does_not_exist_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nobody"):
-        play_live(short, 1, client="nobody")
+        play_live(scenario(tmp_path, LEAVES), 1, client="nobody")
+
+
+@pytest.mark.parametrize("make", [WebSocketConnector, PicowsConnector])
+def test_c113_no_session_is_left_open_when_the_caller_hangs_up(
+    make: Callable[[Endpoint], Connector], tmp_path: Path
+) -> None:
+    ends: list[tuple[int, bool]] = []
+
+    @asynccontextmanager
+    async def watched(session: ServerSession, line: SimulatedLine) -> AsyncIterator[Connector]:
+        async with RealtimeServer(lambda: session, now_ms=lambda: line.now_ms, drain_ms=0) as server:
+            yield make(Endpoint(server.url))
+            await asyncio.sleep(0.1)
+            ends.append((server.sessions, session.closing is not None))
+
+    record = asyncio.run(take_call(scenario(tmp_path, LEAVES), 1, "callwright", Options(), watched))
+    assert record.error is None
+    assert ends == [(0, True)]

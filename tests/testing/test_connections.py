@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import uvloop
@@ -66,3 +68,29 @@ def test_c128_a_message_over_16_mib_ends_the_call_by_name(make: Callable[[Endpoi
     assert code == 1009
     assert "20000000" in reason
     assert "16777216" in reason
+
+
+@CONNECTORS
+def test_whatever_bytes_a_server_sends_the_connection_reports_messages_and_one_end(
+    make: Callable[[Endpoint], Connector],
+) -> None:
+    rng = random.Random(5)
+    failures: list[dict[str, Any]] = []
+
+    async def sends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = frame(1, b"{}", is_last=rng.random() < 0.5) if rng.random() < 0.5 else b""
+        await accept(reader, writer, head + rng.randbytes(rng.randrange(1, 300)))
+        await writer.drain()
+
+    async def meet() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.append(context))
+        async with raw_server(sends) as url:
+            for _ in range(100):
+                witness = Witness()
+                witness.connection = await make(Endpoint(url, "key")).connect(witness)
+                await witness.ended("a connection that breaks ends")
+                await witness.connection.close()
+                assert len(witness.ends) == 1
+
+    asyncio.run(meet())
+    assert not failures

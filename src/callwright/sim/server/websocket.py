@@ -32,13 +32,13 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 from websockets.protocol import State
 
-from callwright.audio.formats import PCM16_24K, parse_format
+from callwright.audio.formats import PCM16_24K, AudioFormat, parse_format
 from callwright.errors import RemoteProtocolError, UsageError
 from callwright.ids import Ms
 from callwright.sim.server.memory import Peer
 from callwright.wire.client import InputAudioBufferAppend
 from callwright.wire.codec import ServerDecoder, decode_client
-from callwright.wire.objects import Audio, AudioInput, Session, WireFormat
+from callwright.wire.objects import Audio, AudioInput, AudioOutput, Session
 from callwright.wire.server import ResponseCreated, ResponseDone, ResponseOutputAudioDelta, SessionUpdated
 
 PATH: Final = "/v1/realtime"
@@ -264,7 +264,7 @@ class _Meter:
     def __init__(self) -> None:
         self.in_ms = 0.0
         self.out_ms = 0.0
-        self._in_format = PCM16_24K
+        self._in_format = self._out_format = PCM16_24K
         self._decoder = ServerDecoder()
         self._no_reply = asyncio.Event()
         self._no_reply.set()
@@ -286,13 +286,14 @@ class _Meter:
             return
         match event:
             case ResponseOutputAudioDelta(delta=audio):
-                self.out_ms += len(audio) / PCM16_24K.bytes_per_ms
+                self.out_ms += len(audio) / self._out_format.bytes_per_ms
             case ResponseCreated():
                 self._no_reply.clear()
             case ResponseDone():
                 self._no_reply.set()
-            case SessionUpdated(session=Session(audio=Audio(input=AudioInput(format=WireFormat() as heard)))):
-                self._in_format = parse_format(msgspec.to_builtins(heard))
+            case SessionUpdated(session=Session(audio=Audio() as audio)):
+                self._in_format = _format(audio.input, self._in_format)
+                self._out_format = _format(audio.output, self._out_format)
 
     def end(self) -> None:
         """Nothing goes either way any more."""
@@ -301,3 +302,9 @@ class _Meter:
     async def finished(self) -> None:
         """Wait until no reply is open."""
         await self._no_reply.wait()
+
+
+def _format(side: AudioInput | AudioOutput | None, otherwise: AudioFormat) -> AudioFormat:
+    """The format that a session names for one side."""
+    named = side.format if side else None
+    return otherwise if named is None else parse_format(msgspec.to_builtins(named))
