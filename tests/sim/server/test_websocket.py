@@ -8,7 +8,7 @@ import gc
 import json
 import logging
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -218,6 +218,30 @@ def test_a_session_that_fails_closes_with_1011_and_hurts_no_other(caplog: pytest
 
     run(scene, lambda: RealtimeServer(lambda: next(peers)))
     assert "a defect" in caplog.text
+
+
+def test_a_session_that_fails_by_itself_or_cannot_be_made_is_ended_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Late(EchoPeer):
+        def next_deadline_ms(self) -> int | None:
+            return 0
+
+        def tick(self, now_ms: int) -> None:
+            raise RuntimeError("a late defect")
+
+    def none() -> EchoPeer:
+        raise RuntimeError("nothing to serve")
+
+    makers: Iterator[Callable[[], EchoPeer]] = iter([Late, none])
+
+    async def scene(server: RealtimeServer) -> None:
+        for _ in range(2):
+            _, code, _ = await until_closed(await connect(server.url))
+            assert code in (1006, 1011)
+        await no_session_left(server)
+
+    run(scene, lambda: RealtimeServer(lambda: next(makers)()))
+    assert "a late defect" in caplog.text
+    assert "nothing to serve" in caplog.text
 
 
 def test_one_line_for_each_session_tells_how_much_and_never_what(caplog: pytest.LogCaptureFixture) -> None:

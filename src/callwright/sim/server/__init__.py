@@ -1,4 +1,4 @@
-"""The local realtime server: the protocol's server side from one session machine, in memory.
+"""The local realtime server: the protocol's server side from one session machine, in memory and on a socket.
 
 ``ServerSession`` is sans-I/O: time and chance are handed in, messages go in and come out as bytes. Who owns what:
 
@@ -18,6 +18,7 @@ agenda     what is still to be done, by time
 common     what all of these work with
 session    the whole, behind ``receive`` and ``outgoing``
 memory     a connection to it on the running event loop
+websocket  a real WebSocket in front of it
 ========== =====================================================================
 """
 

@@ -150,8 +150,13 @@ class RealtimeServer:
 
     async def _handle(self, connection: ServerConnection) -> None:
         self._count += 1
-        served = self._open[connection] = _Served(self._session_factory(), connection, self._now_ms)
         number, began_ms = self._count, self._now_ms()
+        try:
+            session = self._session_factory()
+        except Exception:
+            _log.exception("no session could be made")
+            raise
+        served = self._open[connection] = _Served(session, connection, self._now_ms)
         try:
             await served.run()
         finally:
@@ -254,8 +259,12 @@ class _Served:
         self._timer = None if wait_s is None else self._loop.call_later(wait_s, self._on_timer)
 
     def _on_timer(self) -> None:
-        self._session.tick(self._now_ms())
-        self._pump()
+        try:
+            self._session.tick(self._now_ms())
+            self._pump()
+        except Exception:
+            _log.exception("a session failed")
+            self._connection.transport.abort()
 
 
 class _Meter:
