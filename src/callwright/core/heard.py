@@ -204,7 +204,7 @@ class HeardRecord:
 
     def next_deadline_ms(self) -> Ms | None:
         """When a heard text that the server was asked for is estimated instead."""
-        return min(self._asking.values(), default=None)
+        return min(self._asking.values()) if self._asking else None
 
     def timer(self, now_ms: Ms) -> list[ItemId]:
         """Handle the deadline. Returns the replies that were given up on."""

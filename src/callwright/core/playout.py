@@ -157,6 +157,16 @@ class Playout:
             item.played_ms = max(item.played_ms, min(played_ms, self._received_ms(item)))
             self._settle(item)
 
+    def is_end(self, item_id: ItemId, generation: int, played_ms: Ms) -> bool:
+        """Whether ``played`` with these would end the item. All other reports say something only at the next event."""
+        item = self._items.get(item_id)
+        return (
+            item is not None
+            and item.state is Playing.COMPLETE
+            and item.generation == generation
+            and played_ms >= self._received_ms(item) - ROUNDING_MS
+        )
+
     def mark_returned(self, mark_id: MarkId, now_ms: Ms) -> None:
         """A mark came back: its position is reached, and so is every position before it.
 

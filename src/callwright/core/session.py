@@ -156,8 +156,12 @@ class Session:
         """The one instant at which ``TimerFired`` is wanted; None for never."""
         if self.pickup.stage is Stage.OVER:
             return None
-        machines = (self.turns, self.playout, self.heard, self.tools)
-        return min((at for at in (machine.next_deadline_ms() for machine in machines) if at is not None), default=None)
+        earliest_ms: Ms | None = None
+        for machine in (self.turns, self.playout, self.heard, self.tools):
+            deadline_ms = machine.next_deadline_ms()
+            if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
+                earliest_ms = deadline_ms
+        return earliest_ms
 
     def transcript(self) -> tuple[Turn, ...]:
         """The turns so far, in the conversation's order."""

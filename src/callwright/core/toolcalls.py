@@ -139,6 +139,8 @@ class ToolCalls:
         it has waited long enough. If the caller has begun a turn since the call (``caller_turns``), the outputs
         wait in history and no reply is wished for.
         """
+        if not self._batches:
+            return False
         due = [
             response_id
             for response_id, batch in self._batches.items()
@@ -149,7 +151,7 @@ class ToolCalls:
 
     def next_deadline_ms(self) -> Ms | None:
         """When a finished tool stops waiting for a slow one."""
-        return min((batch.deadline_ms for batch in self._batches.values()), default=None)
+        return min(batch.deadline_ms for batch in self._batches.values()) if self._batches else None
 
     def unanswered(self) -> tuple[ToolCallId, ...]:
         """Calls whose tools are still running."""

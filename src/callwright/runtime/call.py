@@ -126,6 +126,8 @@ class Call:
         self._timer: asyncio.TimerHandle | None = None
         self._anomalies: list[str] = []
         self._ready_ms: Ms | None = None
+        self._played: tuple[ItemId, int, Ms] | None = None
+        """The latest report of a pulled line, while it makes no difference."""
         self._inbox: deque[on.Event] = deque()
         """The event being handled, and those that it led to at once."""
         self._carry_out: Mapping[type, Callable[[Any], None]] = {
@@ -154,8 +156,12 @@ class Call:
 
     def handle(self, event: on.Event) -> None:
         """Tell the core what happened, and carry out what it asks for."""
+        is_busy = bool(self._inbox)
+        if self._played is not None:
+            self._inbox.append(on.LinePlayed(*self._played))
+            self._played = None
         self._inbox.append(event)
-        if len(self._inbox) > 1:
+        if is_busy:
             return  # a command being carried out led to this event: its turn comes after the commands before it
         now_ms = self.clock.now_ms()
         try:
@@ -173,6 +179,16 @@ class Call:
         for command in self.session.commands():
             self.trace.done(now_ms, command)
             self._carry_out[type(command)](command)
+
+    def played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None:
+        """Take a report of a pulled line; the core is told when it makes a difference: at an item's end, at any event."""
+        waiting = self._played
+        if self.session.playout.is_end(item_id, generation, played_ms) or (
+            waiting is not None and waiting[:2] != (item_id, generation)
+        ):
+            self.handle(on.LinePlayed(item_id, generation, played_ms))
+        else:
+            self._played = (item_id, generation, played_ms)
 
     def audio(self, response_id: ResponseId, item_id: ItemId, audio: bytes) -> None:
         """Take a piece of reply audio: its length goes to the core, its samples wait for the core's word."""
@@ -342,9 +358,7 @@ class _LineSide:
     def __init__(self, call: Call) -> None:
         self._call = call
         self.on_frame = call.frame
-
-    def on_played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None:
-        self._call.handle(on.LinePlayed(item_id, generation, played_ms))
+        self.on_played = call.played
 
     def on_mark(self, mark_id: MarkId) -> None:
         self._call.handle(on.MarkReturned(mark_id))

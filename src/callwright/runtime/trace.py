@@ -52,5 +52,5 @@ class Trace:
         path.write_bytes(self._buffer)
 
     def _row(self, row: list[object]) -> None:
-        self._buffer += self._encoder.encode(row)
+        self._encoder.encode_into(row, self._buffer, -1)
         self._buffer += b"\n"

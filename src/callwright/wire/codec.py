@@ -5,7 +5,7 @@ field of a kind that is not known here is counted and passed over, and older spe
 cannot be understood is a ``RemoteProtocolError`` of bounded length; no input raises anything else.
 
 The two messages that come fifty and five times a second have a way of their own: ``encode_append`` glues base64 between
-two constants, and a reply's audio is decoded straight into its struct.
+two constants, and a reply's audio is read straight into its struct, its base64 apart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ import pybase64
 from callwright.errors import RemoteProtocolError
 from callwright.wire.client import ClientEvent, InputAudioBufferAppend
 from callwright.wire.items import Item, WireStruct
-from callwright.wire.server import ResponseOutputAudioDelta, ServerEvent, Unknown
+from callwright.wire.server import (
+    ResponseOutputAudioDelta,
+    ResponseOutputAudioTranscriptDelta,
+    ServerEvent,
+    Unknown,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,8 +119,16 @@ class ServerDecoder(_Tally):
         body = _bounded(data)
         if body.find(b'"response.output_audio.delta"', 0, _HEAD_BYTES) >= 0:
             delta = _straight(_delta_decoder, body)
-            if delta is not None:
-                return delta
+            audio = None if delta is None else _audio(delta.delta)
+            if delta is not None and audio is not None:
+                return ResponseOutputAudioDelta(
+                    event_id=delta.event_id,
+                    response_id=delta.response_id,
+                    item_id=delta.item_id,
+                    output_index=delta.output_index,
+                    content_index=delta.content_index,
+                    delta=audio,
+                )
         kind, raw = _parse(body)
         struct = SERVER_EVENTS.get(kind)
         if struct is None:
@@ -168,7 +181,11 @@ def decode_client(data: bytes | str) -> ClientEvent:
     return ClientDecoder().decode(data)
 
 
-_delta_decoder = msgspec.json.Decoder(ResponseOutputAudioDelta)
+class _Delta(ResponseOutputAudioTranscriptDelta, tag="response.output_audio.delta"):
+    """A piece of spoken reply, still in base64: ``pybase64`` reads 200 ms in a tenth of the time that msgspec takes."""
+
+
+_delta_decoder = msgspec.json.Decoder(_Delta)
 _append_decoder = msgspec.json.Decoder(InputAudioBufferAppend)
 _Event = TypeVar("_Event")
 
@@ -178,6 +195,14 @@ def _straight(decoder: msgspec.json.Decoder[_Event], body: bytes) -> _Event | No
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def _audio(base64: str) -> bytes | None:
+    """Return what the text stands for, or ``None`` as ``_straight`` does."""
+    try:
+        return pybase64.b64decode(base64, validate=True)
+    except ValueError:
         return None
 
 
