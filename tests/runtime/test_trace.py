@@ -73,3 +73,13 @@ def test_rows_are_kept_as_they_come_and_saved_as_they_are(tmp_path: Path) -> Non
         [1_000, "audio", {"sent_ms": 980, "held_ms": 20}],
         [1_001, "got", "response.done"],
     ]
+
+
+def test_a_long_trace_is_whole_and_takes_little_memory() -> None:
+    """Old rows are kept compressed: an hour of talk is half a megabyte."""
+    trace, rows = Trace({"agent": "desk"}), 20_000
+    for n in range(rows):
+        trace.happened(200 * n, SpeechStarted(ItemId(f"item_{n // 50:016x}"), 200 * n))
+    lines = trace.lines().splitlines()
+    assert [json.loads(row)[0] for row in lines[1:]] == [200 * n for n in range(rows)]
+    assert sum(map(len, trace._blocks)) + len(trace._buffer) < len(trace.lines()) / 8

@@ -181,7 +181,7 @@ class Call:
             self._carry_out[type(command)](command)
 
     def played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None:
-        """Take a report of a pulled line; the core is told when it makes a difference: at an item's end, at any event."""
+        """Take a report of a pulled line: the core is told at an item's end, or as soon as anything else happens."""
         waiting = self._played
         if self.session.playout.is_end(item_id, generation, played_ms) or (
             waiting is not None and waiting[:2] != (item_id, generation)

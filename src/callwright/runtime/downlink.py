@@ -52,7 +52,8 @@ class Downlink:
 
     def play(self, item_id: ItemId, generation: int, samples: Samples) -> None:
         """Hand the next ``samples`` of the accepted piece to the line."""
-        piece, self._samples = self._samples[:samples], self._samples[samples:]
+        piece, rest = self._samples[:samples], self._samples[samples:]
+        self._samples = rest if len(rest) else _NOTHING  # an empty view would keep the whole piece
         self._hand_on(item_id, generation, self._items[item_id].resampler.process(piece))
 
     def finish(self, item_id: ItemId, generation: int) -> None:

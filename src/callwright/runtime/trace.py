@@ -3,12 +3,17 @@
 A row is ``[t_ms, kind, content]``: ``on`` with an event, ``do`` with a command, ``audio`` with lengths. The caller's
 frames are told as one ``audio`` row a second, everything else as it comes. The first row names the version, and what
 the call was. No row holds a sample.
+
+A call that talks writes some 1.5 kB a second. All but the latest rows are kept compressed, at a tenth of that: an
+hour takes half a megabyte.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -17,6 +22,7 @@ from callwright.core.events import Event
 from callwright.ids import Ms
 
 TRACE_VERSION = 1
+_BLOCK_BYTES: Final = 4_096  # compressed in 20 µs, to some 400 bytes
 
 
 class Trace:
@@ -24,6 +30,8 @@ class Trace:
 
     def __init__(self, head: Mapping[str, object]) -> None:
         self._encoder = msgspec.json.Encoder()
+        self._blocks: list[bytes] = []
+        """Earlier rows, compressed."""
         self._buffer = bytearray()
         self._row([0, "trace", {"version": TRACE_VERSION, **head}])
 
@@ -45,12 +53,15 @@ class Trace:
 
     def lines(self) -> bytes:
         """All rows so far, one JSON array a line."""
-        return bytes(self._buffer)
+        return b"".join([*map(zlib.decompress, self._blocks), self._buffer])
 
     def save(self, path: Path) -> None:
         """Write the rows to a file."""
-        path.write_bytes(self._buffer)
+        path.write_bytes(self.lines())
 
     def _row(self, row: list[object]) -> None:
-        self._encoder.encode_into(row, self._buffer, -1)
+        self._buffer += self._encoder.encode(row)
         self._buffer += b"\n"
+        if len(self._buffer) > _BLOCK_BYTES:
+            self._blocks.append(zlib.compress(self._buffer, 1))
+            self._buffer.clear()
