@@ -377,3 +377,31 @@ def _read_or_refuse(data: bytes | str) -> None:
             decode(data)
         except RemoteProtocolError as error:
             assert len(str(error)) < 400  # noqa: PT017
+
+
+SPOKEN = '"type":"response.output_audio.delta","response_id":"r","item_id":"i"'
+
+
+@pytest.mark.parametrize(
+    ("text", "audio"),
+    [
+        (f'{{{SPOKEN},"delta":"AAAA"}}', bytes(3)),
+        (f'{{"delta" : "AAAA",{SPOKEN}}}', bytes(3)),
+        (f'{{{SPOKEN},"delta":"\\u0041AAA"}}', bytes(3)),
+        (f'{{{SPOKEN},"delta":""}}', b""),
+        (f'{{{SPOKEN},"new":{{"delta":"////"}},"delta":"AAAA"}}', bytes(3)),
+        (f'{{{SPOKEN},"new":{{"delta":"////"}},"delta":""}}', b""),
+        (f'{{{SPOKEN},"new":"\\"delta\\":\\"","delta":"AAAA"}}', bytes(3)),
+    ],
+)
+def test_audio_is_found_wherever_it_stands_and_nothing_else_is_taken_for_it(text, audio):
+    assert decode_server(text) == server.ResponseOutputAudioDelta(response_id="r", item_id="i", delta=audio)
+
+
+@pytest.mark.parametrize(
+    "delta", ["5", "null", '"AAA"', '"A"', '"AAAA', '["AAAA"]', '"AA A"', '"é"', "", '{"delta":"A"}']
+)
+@pytest.mark.parametrize("behind", ["", ',"new":"AAAA"'])
+def test_what_is_no_audio_is_refused_as_any_wrong_field_is(delta, behind):
+    with pytest.raises(RemoteProtocolError):
+        decode_server(f'{{{SPOKEN},"delta":{delta}{behind}}}')

@@ -42,6 +42,8 @@ _MAX_NAME = 200
 """Longest piece of a message that is kept in a tally or an error, in characters."""
 _HEAD_BYTES = 256
 """How far into a message the type of a frequent event is looked for."""
+_SPOKEN = b'"response.output_audio.delta"'
+_DELTA_KEY = b'"delta":'
 
 
 def wire_type(event: WireStruct | type[WireStruct]) -> str:
@@ -120,9 +122,7 @@ class ServerDecoder(_Tally):
         """
         body = _bounded(data)
         if body.find(b'.delta"', 0, _HEAD_BYTES) >= 0:
-            delta = _straight(_delta_decoder, body)
-            if isinstance(delta, _AudioInBase64):
-                delta = delta.audio()
+            delta = _spoken(body) or _straight(_delta_decoder, body)
             if delta is not None:
                 return delta
         kind, raw = _parse(body)
@@ -177,27 +177,13 @@ def decode_client(data: bytes | str) -> ClientEvent:
     return ClientDecoder().decode(data)
 
 
-class _AudioInBase64(ResponseOutputAudioTranscriptDelta, tag="response.output_audio.delta"):
-    """A piece of spoken reply as text: ``pybase64`` reads 200 ms in a tenth of the time that msgspec takes."""
-
-    def audio(self) -> ResponseOutputAudioDelta | None:
-        """Return the piece as it is, or ``None`` as ``_straight`` does."""
-        try:
-            audio = pybase64.b64decode(self.delta, validate=True)
-        except ValueError:
-            return None
-        return ResponseOutputAudioDelta(
-            event_id=self.event_id,
-            response_id=self.response_id,
-            item_id=self.item_id,
-            output_index=self.output_index,
-            content_index=self.content_index,
-            delta=audio,
-        )
+class _Spoken(ResponseOutputAudioTranscriptDelta, tag="response.output_audio.delta"):
+    """A piece of a spoken reply whose audio was taken out."""
 
 
+_spoken_decoder = msgspec.json.Decoder(_Spoken)
 _delta_decoder = msgspec.json.Decoder(
-    _AudioInBase64 | ResponseOutputAudioTranscriptDelta | ResponseOutputTextDelta | ResponseFunctionCallArgumentsDelta
+    ResponseOutputAudioTranscriptDelta | ResponseOutputTextDelta | ResponseFunctionCallArgumentsDelta
 )
 _append_decoder = msgspec.json.Decoder(InputAudioBufferAppend)
 _Event = TypeVar("_Event")
@@ -209,6 +195,34 @@ def _straight(decoder: msgspec.json.Decoder[_Event], body: bytes) -> _Event | No
         return decoder.decode(body)
     except (msgspec.MsgspecError, RecursionError):
         return None
+
+
+def _spoken(body: bytes) -> ResponseOutputAudioDelta | None:
+    """Return a piece of a spoken reply, or ``None`` as ``_straight`` does.
+
+    Its base64 ends at the next quote, which is found faster than a parser walks there; the rest is parsed without it.
+    """
+    start = body.find(_DELTA_KEY, 0, _HEAD_BYTES)
+    if start < 0 or _SPOKEN not in body[:_HEAD_BYTES]:
+        return None
+    start = body.find(b'"', start + len(_DELTA_KEY)) + 1
+    end = body.find(b'"', start)
+    rest = body[:start] + body[end:]
+    spoken = _straight(_spoken_decoder, rest) if rest.count(_DELTA_KEY) == 1 else None
+    if spoken is None or spoken.delta:
+        return None
+    try:
+        audio = pybase64.b64decode(body[start:end], validate=True)
+    except ValueError:
+        return None
+    return ResponseOutputAudioDelta(
+        event_id=spoken.event_id,
+        response_id=spoken.response_id,
+        item_id=spoken.item_id,
+        output_index=spoken.output_index,
+        content_index=spoken.content_index,
+        delta=audio,
+    )
 
 
 def _bounded(data: bytes | str) -> bytes:
