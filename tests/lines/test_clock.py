@@ -127,8 +127,8 @@ class Late(asyncio.SelectorEventLoop):
 
 
 @pytest.mark.parametrize(("away_ms", "made_up"), [(200, 10), (MAKES_UP_MS + 60, 1)])
-def test_missed_beats_are_made_up_for_unless_the_machine_slept(away_ms: int, made_up: int) -> None:
-    """A frame of a line is never skipped for a busy moment; after a sleep there is no burst of old frames."""
+def test_c123_missed_beats_are_made_up_for_unless_the_machine_slept(away_ms: int, made_up: int) -> None:
+    """Instants are absolute, so that a line never starves for a busy moment; after a sleep no burst makes up for it."""
     loop = Late()
     due: list[float] = []
 

@@ -36,10 +36,10 @@ _FRAME_S: Final = FRAME_MS / 1000
 
 
 class LineClock:
-    """The clock of one event loop; ``line_clock`` finds it."""
+    """The clock of one event loop; ``line_clock`` finds it. It does not hold the loop, which may go."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._groups = [_Group(loop, offset_ms / 1000) for offset_ms in range(0, FRAME_MS, APART_MS)]
+    def __init__(self) -> None:
+        self._groups = [_Group(offset_ms / 1000) for offset_ms in range(0, FRAME_MS, APART_MS)]
 
     def join(self, beat: Beat) -> None:
         """Call ``beat`` every 20 ms from now on, in the smallest group."""
@@ -54,37 +54,38 @@ class LineClock:
 class _Group:
     """Lines that beat together; without any, there is no timer."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, offset_s: float) -> None:
+    def __init__(self, offset_s: float) -> None:
         self.beats: dict[Beat, None] = {}
-        self._loop = loop
         self._offset_s = offset_s
-        self._due_s: float | None = None
+        self._is_armed = False
 
     def join(self, beat: Beat) -> None:
         self.beats[beat] = None
-        if self._due_s is None:
-            self._arm(self._next_s())
+        if not self._is_armed:
+            loop = asyncio.get_running_loop()
+            self._arm(loop, self._next_s(loop))
 
-    def _next_s(self) -> float:
-        return ceil((self._loop.time() - self._offset_s) / _FRAME_S) * _FRAME_S + self._offset_s
+    def _next_s(self, loop: asyncio.AbstractEventLoop) -> float:
+        return ceil((loop.time() - self._offset_s) / _FRAME_S) * _FRAME_S + self._offset_s
 
-    def _arm(self, due_s: float) -> None:
-        self._due_s = due_s
-        self._loop.call_at(due_s, self._beat, due_s)
+    def _arm(self, loop: asyncio.AbstractEventLoop, due_s: float) -> None:
+        self._is_armed = True
+        loop.call_at(due_s, self._beat, due_s)
 
     def _beat(self, due_s: float) -> None:
+        loop = asyncio.get_running_loop()
         for beat in list(self.beats):
             if beat in self.beats:
                 try:
                     beat(due_s)
                 except Exception as problem:  # one line's mistake: the others go on
-                    self._loop.call_exception_handler({"message": "a line failed in its beat", "exception": problem})
+                    loop.call_exception_handler({"message": "a line failed in its beat", "exception": problem})
         if not self.beats:
-            self._due_s = None
-        elif self._loop.time() - due_s > MAKES_UP_MS / 1000:
-            self._arm(self._next_s())
+            self._is_armed = False
+        elif loop.time() - due_s > MAKES_UP_MS / 1000:
+            self._arm(loop, self._next_s(loop))
         else:
-            self._arm(due_s + _FRAME_S)
+            self._arm(loop, due_s + _FRAME_S)
 
 
 _clocks: WeakKeyDictionary[asyncio.AbstractEventLoop, LineClock] = WeakKeyDictionary()
@@ -95,5 +96,5 @@ def line_clock() -> LineClock:
     loop = asyncio.get_running_loop()
     clock = _clocks.get(loop)
     if clock is None:
-        clock = _clocks[loop] = LineClock(loop)
+        clock = _clocks[loop] = LineClock()
     return clock
