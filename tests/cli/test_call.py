@@ -14,8 +14,10 @@ from tests.cli.calling import callwright
 def test_a_call_is_shown_and_its_files_are_written(tmp_path: Path) -> None:
     result = callwright("call", "check-in", "--lag-ms", 1500, "--out", tmp_path)
     assert result.exit_code == 0, result.output
-    directory = tmp_path / "check-in-callwright-1"
-    assert str(directory) in result.stdout.replace("\n", "")
+    directory = tmp_path / "check-in-callwright-lag-ms-1500-1"
+    assert f"files   {directory}/{{call.wav,trace.jsonl,figures.json}}\n" in result.stdout
+    assert result.stdout.startswith("callwright  check-in, seed 1, --lag-ms 1500\n")
+    assert "_rate" not in result.stdout  # a share of so few events says nothing
     assert "held    heard_error_ms" in result.stdout
     figures = json.loads((directory / "figures.json").read_text("utf-8"))
     trace = (directory / "trace.jsonl").read_bytes()

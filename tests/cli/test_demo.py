@@ -25,4 +25,7 @@ def test_the_demo_marks_what_the_naive_client_believes_and_nobody_heard(tmp_path
     assert "words that the caller never heard" in naive
     assert "Client and server believe what the caller heard, and nothing else." in ours
     assert "[of one" not in ours
-    assert {path.name for path in tmp_path.iterdir()} == {"check-in-naive-1", "check-in-callwright-1"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "check-in-naive-lag-ms-1500-1",
+        "check-in-callwright-lag-ms-1500-1",
+    }

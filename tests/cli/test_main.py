@@ -80,6 +80,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         (("--lag-fixed-ms", "30"), "20 ms"),
         (("--lag-ms", "-1"), "--lag-ms"),
         (("--seed", "-1"), "--seed"),
+        (("--out", ""), "expected a directory"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: tuple[str, ...], said: str, tmp_path: Path) -> None:
@@ -94,6 +95,16 @@ def test_a_baseline_is_refused_where_the_scenario_has_none(tmp_path: Path) -> No
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file", "utf-8")
     assert "choose another --out" in refused("call", "check-in", "--out", tmp_path / "taken" / "below")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
+@pytest.mark.parametrize("arguments", [["--help"], ["scenarios"]])
+def test_an_output_that_is_full_is_told_in_one_line(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "callwright", *arguments]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "callwright: the output cannot be written: No space left on device\n"
 
 
 def test_an_output_without_blocks_is_drawn_in_ascii(tmp_path: Path) -> None:
@@ -130,9 +141,9 @@ def test_ctrl_c_ends_with_130_and_tells_what_was_finished(tmp_path: Path) -> Non
         stdout, stderr = process.communicate(timeout=60)
     assert [line.split(":")[0] for line in told] == ["FAILED check-in seed 1", "FAILED check-in seed 2"]
     assert process.returncode == 130, stderr
-    assert stderr.endswith("callwright: interrupted\n")
     assert "Traceback" not in stderr
     summary = json.loads(stdout)
+    assert stderr.endswith(f"callwright: interrupted after {summary['runs']} of 200 runs of check-in\n")
     assert 2 <= summary["runs"] < 200
     assert summary["metrics"]["connected_s"]["n"] == summary["runs"]
     assert (tmp_path / "check-in-naive-2" / "call.wav").is_file()

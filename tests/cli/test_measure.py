@@ -6,7 +6,8 @@ import json
 import shlex
 from pathlib import Path
 
-from tests.cli.calling import callwright, process, variant
+import pytest
+from tests.cli.calling import CHECK_IN, callwright, process, variant
 
 KEYS = ["scenario", "client", "server", "settings", "seed", "runs", "trace_sha256", "metrics", "expectations", "void"]
 
@@ -53,10 +54,49 @@ def test_a_dialect_has_its_own_expectations_and_is_told() -> None:
 
 
 def test_the_replay_of_a_run_names_its_dialect() -> None:
-    result = callwright("measure", "check-in", "--dialect", "plain", "--quiet", "--json")
+    result = callwright("measure", "check-in", "--dialect", "plain", "--lag-ms", 1500)
     assert result.exit_code == 1
-    result = callwright("measure", "check-in", "--dialect", "plain")
-    assert "callwright call check-in --seed 1 --dialect plain" in result.stderr
+    assert "callwright call check-in --seed 1 --dialect plain --lag-ms 1500\n" in result.stderr
+
+
+@pytest.mark.parametrize("baseline", [[], ["--before"]])
+def test_a_dialect_that_mends_no_history_says_in_the_scenario_what_it_cannot_hold(baseline: list[str]) -> None:
+    result = callwright("measure", "check-in", "booking", "--dialect", "plain", "--json", "--quiet", *baseline)
+    assert result.exit_code == 0, result.output
+
+
+def test_the_replay_of_a_scenario_given_by_path_finds_it_though_its_name_is_another_s(tmp_path: Path) -> None:
+    (tmp_path / "my calls").mkdir()
+    path = variant(tmp_path / "my calls", "check-in", ("reply.start + 4000 ms", "reply.start + 40000 ms"))
+    result = callwright("measure", path)
+    assert result.stderr.endswith(f"; replay: callwright call '{path}' --seed 1\n")
+    shipped = callwright("measure", CHECK_IN, "--client", "naive")
+    assert shipped.stderr.endswith("; replay: callwright call check-in --seed 1 --client naive\n")
+
+
+def test_calls_that_would_write_over_each_other_are_refused(tmp_path: Path) -> None:
+    path = variant(tmp_path, "check-in")
+    result = callwright("measure", path, "check-in", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert f"{path} and {CHECK_IN} would both write to" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_call_ended_at_its_limit_says_so_and_what_it_waited_for(tmp_path: Path) -> None:
+    path = variant(
+        tmp_path, "stuck", ("reply.end + 1000 ms", "reply.end + 90000 ms"), ("before:", "limit_ms: 60000\nbefore:")
+    )
+    result = callwright("measure", path)
+    assert result.stderr.startswith(
+        "VOID stuck seed 1: the call broke off: ended at limit_ms 60000; step 4 (reply.end + 90000 ms) never came"
+    )
+
+
+def test_a_figure_that_was_expected_and_not_measured_says_why(tmp_path: Path) -> None:
+    path = variant(tmp_path, "calm", ("  - {when: reply.start + 4000 ms, says: ask-parking}\n", ""))
+    result = callwright("measure", path, "--json")
+    (failure,) = [f for f in json.loads(result.stdout)["expectations"]["failed"] if f["name"] == "heard_error_ms"]
+    assert failure["got"] == ["not measured (no reply was cut)"]
 
 
 def test_a_failed_run_is_told_with_the_command_that_plays_it_again(tmp_path: Path) -> None:
@@ -66,7 +106,7 @@ def test_a_failed_run_is_told_with_the_command_that_plays_it_again(tmp_path: Pat
     again = callwright(*shlex.split(replay), "--json", "--out", tmp_path)
     failed = json.loads(again.stdout)["expectations"]["failed"]
     assert [failure["got"] for failure in failed] == [[remark.rpartition(" ")[2]]]
-    assert f"in 2 of 2; callwright {replay}" in result.stdout.replace("\n", " ")
+    assert f" in 2 of 2; callwright {replay}\n" in result.stdout  # however narrow the terminal is
 
 
 def test_a_void_run_fails_and_its_replay_finds_a_scenario_given_by_path(tmp_path: Path) -> None:
@@ -83,6 +123,6 @@ def test_figures_over_many_runs_are_a_table_and_files_are_written_on_request(tmp
     assert result.exit_code == 0
     heading, _, head, *rows = result.stdout.splitlines()
     assert heading == "naive  check-in, seeds 1 to 2"
-    assert head.split() == ["metric", "n", "median", "p90", "min", "max"]
-    assert rows[0].split()[:2] == ["heard_error_ms", "2"]
+    assert head.split() == ["metric", "unit", "n", "median", "p90", "min", "max"]
+    assert rows[0].split()[:3] == ["heard_error_ms", "ms", "2"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["check-in-naive-1", "check-in-naive-2"]

@@ -257,12 +257,15 @@ def test_a_result_that_is_waited_for_is_spoken(call_first: int, cancelled_first:
 def test_a_line_that_breaks_ends_the_call_and_is_told() -> None:
     which = replace(check_in(), line=replace(check_in().line, close_at_ms=9_000))
     record = play(which, 1)
-    assert (record.error, record.unspoken) == ("the line broke", ("ask-parking", "go-on", "hang_up"))
+    assert record.error == "the line broke"
+    assert record.unspoken[0] == "step 2 (reply.start + 4000 ms)"
+    assert len(record.unspoken) == 3
     assert record.connected_ms == 9_000
 
 
 def test_a_call_is_ended_at_its_limit() -> None:
     record = play(replace(check_in(), limit_ms=3_000), 1)
+    assert record.error == "ended at limit_ms 3000"
     assert len(record.recording.agent) == 3_000 * 8
 
 

@@ -7,7 +7,11 @@ Commands are imported when they are called, so that ``--help`` loads nothing but
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
+import sys
+from typing import Any
 
 import click
 
@@ -39,14 +43,24 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
+    def main(self, *args: Any, **extra: Any) -> Any:
+        try:
+            return super().main(*args, **extra)
+        except OSError as problem:
+            if problem.errno != errno.ENOSPC:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in it cannot be written
+            click.echo(f"callwright: the output cannot be written: {problem.strerror}", err=True)
+            sys.exit(2)
+
     def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except CallwrightError as problem:
             click.echo(f"callwright: {problem}", err=True)
             ctx.exit(2 if isinstance(problem, UsageError) else 1)
-        except KeyboardInterrupt:
-            click.echo("callwright: interrupted", err=True)
+        except KeyboardInterrupt as stop:
+            click.echo(" ".join(["callwright: interrupted", *map(str, stop.args)]), err=True)
             ctx.exit(INTERRUPTED)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import click
 
 from callwright.cli import options, show
 from callwright.cli.playing import Plan, make_plan, play_one, progress, save
+from callwright.errors import UsageError
 from callwright.measure.batch import RunResult
 
 
@@ -41,6 +43,8 @@ def command(
     the batch, and the figures of the runs that were finished are shown.
     """
     plans = [make_plan(scenario, options.Setup(**setup)) for scenario in scenarios]
+    if out:
+        _check_apart(plans, out)
     report = _print_json if as_json else show.batch
     all_held = True
     for plan in plans:
@@ -55,11 +59,27 @@ def command(
                     if not plan.held(played.run) and not quiet:
                         click.echo(show.remark(plan, played.run), err=True)
                     advance()
-        finally:  # after Ctrl-C, too
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"after {len(finished)} of {runs} runs of {plan.scenario.name}") from None
+        finally:
             if finished:
+                if plan is not plans[0] and not as_json:
+                    click.echo()
                 report(plan, finished)
         all_held = all_held and all(map(plan.held, finished))
     ctx.exit(0 if all_held else 1)
+
+
+def _check_apart(plans: Sequence[Plan], out: Path) -> None:
+    """Raise UsageError for scenarios whose calls would have the same directory."""
+    taken: dict[str, Path] = {}
+    for plan in plans:
+        name, path = plan.scenario.name, plan.scenario.path
+        if name in taken:
+            raise UsageError(
+                f"{taken[name]} and {path} would both write to {out / name}-...: measure each with its own --out"
+            )
+        taken[name] = path
 
 
 def _print_json(plan: Plan, runs: list[RunResult]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -71,17 +71,38 @@ class Setup:
         """What must fail for the run to be as it should; None where all must hold."""
         return scenario.before.must_fail if self.before and scenario.before else None
 
-    def arguments(self) -> str:
-        """The same options as they are typed, each with a blank before it."""
+    def taker(self) -> list[str]:
+        """The options that say who takes the call, as they are typed."""
+        return _typed({"--client": self.client, "--before": self.before})
+
+    def settings(self) -> list[str]:
+        """The other options, as they are typed."""
         given = {
-            "--client": self.client,
             "--dialect": self.dialect,
             "--lag-ms": self.lag_ms,
             "--lag-fixed-ms": self.lag_fixed_ms,
+            "--no-truncate": self.no_truncate,
+            "--real-time": self.pace is Pace.REAL,
         }
-        flags = {"--before": self.before, "--no-truncate": self.no_truncate, "--real-time": self.pace is Pace.REAL}
-        typed = [f" {name} {value}" for name, value in given.items() if value is not None]
-        return "".join(typed + [f" {name}" for name, is_set in flags.items() if is_set])
+        return _typed(given)
+
+
+def _typed(given: Mapping[str, str | Ms | bool | None]) -> list[str]:
+    """Each option that was given, with its value; a flag has none."""
+    return [
+        name if value is True else f"{name} {value}"
+        for name, value in given.items()
+        if value is not None and value is not False
+    ]
+
+
+class _Directory(click.Path):
+    """A directory to write to; what is empty names none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("expected a directory; got nothing", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 def _all(*options: Callable[[_Function], _Function]) -> Callable[[_Function], _Function]:
@@ -138,9 +159,9 @@ def out(default: str | None) -> Callable[[_Function], _Function]:
     """The option that says where recordings, traces and figures go."""
     return click.option(
         "--out",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=_Directory(file_okay=False, path_type=Path),
         default=default,
         show_default=default is not None,
         metavar="DIR",
-        help="Where each call's files go: DIR/SCENARIO-CLIENT-SEED.",
+        help="Where each call's files go: DIR/SCENARIO-CLIENT-SEED, with the settings given before the seed.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import sys
 import wave
 from collections.abc import Callable, Iterator, Sequence
@@ -47,9 +48,16 @@ class Plan:
         return went_as_expected([run], self.must_fail or ())
 
     def replay(self, seed: int) -> str:
-        """The command that plays one of the calls again."""
-        name = self.scenario.name if self.scenario.name in find_scenarios(ROOTS) else str(self.scenario.path)
-        return f"callwright call {name} --seed {seed}{self.setup.arguments()}"
+        """The command that plays one of the calls again: by name only where the name finds the same file."""
+        path = self.scenario.path
+        named = find_scenarios(ROOTS).get(self.scenario.name)
+        name = self.scenario.name if named and path.samefile(named) else shlex.quote(str(path))
+        return " ".join([f"callwright call {name} --seed {seed}", *self.setup.taker(), *self.setup.settings()])
+
+    def directory(self, parent: Path, seed: int) -> Path:
+        """Where the files of one of the calls go: ``parent/SCENARIO-CLIENT-SETTINGS-SEED``, settings as typed."""
+        settings = [option.lstrip("-").replace(" ", "-") for option in self.setup.settings()]
+        return parent / "-".join([self.scenario.name, self.client, *settings, str(seed)])
 
     def summary(self, runs: Sequence[RunResult]) -> dict[str, Any]:
         """The figures of one run or more as a JSON object."""
@@ -113,7 +121,7 @@ def save(played: Played, parent: Path) -> Path:
     Raises UsageError where nothing can be written.
     """
     record = played.record
-    directory = parent / f"{record.scenario}-{record.client}-{record.seed}"
+    directory = played.plan.directory(parent, record.seed)
     figures = {**played.plan.summary([played.run]), "replies": [asdict(reply) for reply in played.run.figures.replies]}
     try:
         directory.mkdir(parents=True, exist_ok=True)

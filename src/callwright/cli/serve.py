@@ -29,7 +29,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 @click.option("--key", envvar="CALLWRIGHT_SERVE_KEY", show_envvar=True, help="The key that clients must show.")
 @click.option("--sessions", type=click.IntRange(1), metavar="N", help="How many may be open at once.")
 @options.seed
-@options.quiet
+@click.option("--quiet", is_flag=True, help="Print no line for each session that ended.")
 def command(
     scenario: str,
     host: str,
@@ -40,8 +40,9 @@ def command(
     seed: int,
     quiet: bool,
 ) -> None:
-    """Run the local realtime server: it hears, answers and calls tools as the model in SCENARIO (a name, or the path of
-    a YAML file) does.
+    """Run the local realtime server: it hears, answers and calls tools as the model in SCENARIO does.
+
+    SCENARIO is a name, or the path of a YAML file; check-in, if none is given.
 
     Each session has a seed of its own: S, S+1 and so on. One line for each session that ended goes to standard error,
     without content. Ctrl-C lets open replies end, closes all sessions, and exits with 0.

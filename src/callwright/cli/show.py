@@ -5,7 +5,7 @@ Everything is plain text first and coloured second, so that it reads the same in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,7 @@ def call(played: Played, directory: Path) -> None:
     """One call, whole."""
     figures = played.run.figures
     _print(_title(played), "", _timeline(played.record, _width()), "", _transcript(played), _LEGEND, "")
-    _print(_figures_table(figures), "", _verdict(played.plan, [played.run]), _files(directory))
+    _print(_figures_table(figures), "", *_verdict(played.plan, [played.run]), _files(directory))
 
 
 def demo(calls: Sequence[tuple[Played, Path]]) -> None:
@@ -68,13 +68,13 @@ def batch(plan: Plan, runs: Sequence[RunResult]) -> None:
     summary = plan.summary(runs)
     last = runs[-1].seed
     heading = _heading(plan, f"seeds {runs[0].seed} to {last}" if len(runs) > 1 else f"seed {last}")
-    table = Table("metric", box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table("metric", "unit", box=None, padding=(0, 2, 0, 0), header_style="dim")
     columns = ("n", "median", "p90", "min", "max")
     for column in columns:
         table.add_column(column, justify="right")
     for name, values in summary["metrics"].items():
-        table.add_row(name, *(_number(values[column]) for column in columns))
-    _print(heading, "", table, "", _verdict(plan, runs), "")
+        table.add_row(name, METRICS[name].unit, *(_number(values[column]) for column in columns))
+    _print(heading, "", table, "", *_verdict(plan, runs))
 
 
 def scenarios(found: Iterable[Scenario]) -> None:
@@ -100,11 +100,14 @@ def _width() -> int:
 
 
 def _print(*parts: RenderableType) -> None:
-    """Print one below the other, no wider than reads well, and without blanks at the ends of lines."""
+    """Print one below the other, no wider than reads well, and without blanks at the ends of lines.
+
+    Text that must not be wrapped is left as long as it is: a command or a path is copied whole.
+    """
     console = Console(highlight=False, emoji=False, markup=False, width=_width())
     with console.capture() as captured:
         for part in parts:
-            console.print(part)
+            console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
     text = captured.get() if console.encoding.startswith("utf") else captured.get().translate(_ASCII)
     for line in text.splitlines():
         click.echo(line.rstrip(), color=console.is_terminal)
@@ -115,8 +118,8 @@ def _title(played: Played) -> Text:
 
 
 def _heading(plan: Plan, seeds: str) -> Text:
-    settings = [f"{name}={value}" for name, value in plan.setup.options.told().items()]
-    return Text.assemble((plan.client, "bold reverse"), "  " + ", ".join([plan.scenario.name, seeds, *settings]))
+    what = ", ".join([plan.scenario.name, seeds, *plan.setup.settings()])
+    return Text.assemble((plan.client, "bold reverse"), f"  {what}")
 
 
 # --- the picture ----------------------------------------------------------------------------------------------------
@@ -262,43 +265,46 @@ def _words(count: float) -> str:
 
 
 def _figures_table(figures: CallFigures) -> Table:
+    """Every figure with its values, without shares: one call has too few events for them."""
     table = Table.grid(padding=(0, 3, 0, 0))
     for name, values in figures.values.items():
+        if METRICS[name].is_rate:
+            continue
         table.add_row(name, " ".join(_value(name, value) for value in values))
     return table
 
 
 def _value(name: str, value: float) -> str:
     unit = METRICS[name].unit
-    return f"{_number(value)} ms" if unit == "ms" else _number(value)
+    return f"{_number(value)} {unit}" if unit in ("ms", "s") else _number(value)
 
 
 def _number(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def _verdict(plan: Plan, runs: Sequence[RunResult]) -> Text:
-    """Which expectations held in all runs, and which did not in how many."""
-    text = Text()
+def _verdict(plan: Plan, runs: Sequence[RunResult]) -> Iterator[Text]:
+    """Which expectations held in all runs, and which did not in how many, line by line."""
     failed: dict[str, list[tuple[RunResult, Failure]]] = {}
     for run in runs:
         for failure in () if run.figures.void else run.verdict.failed:
             failed.setdefault(failure.name, []).append((run, failure))
     if held := [name for name in runs[0].verdict.passed if name not in failed]:
-        text.append("held    ", style="green").append(", ".join(held) + "\n")
+        yield Text.assemble(("held    ", "green"), ", ".join(held))
     for name, cases in failed.items():
         run, failure = cases[0]
-        text.append("failed  ", style="red").append(_failure(failure))
-        if name in (plan.must_fail or ()):
-            text.append(" (as it must)")
+        told = _failure(failure) + " (as it must)" * (name in (plan.must_fail or ()))
         if len(runs) > 1:
-            text.append(f" in {len(cases)} of {len(runs)}; {plan.replay(run.seed)}")
-        text.append("\n")
+            told += f" in {len(cases)} of {len(runs)}; {plan.replay(run.seed)}"
+        yield _unwrapped(("failed  ", "red"), told)
     for run in runs:
         if run.figures.void:
-            text.append(f"{_void(plan, run)}\n", style="bold red")
-    text.rstrip()
-    return text
+            yield _unwrapped((_void(plan, run), "bold red"))
+
+
+def _unwrapped(*parts: str | tuple[str, str]) -> Text:
+    """A line that holds a command or a path, which must not be broken."""
+    return Text.assemble(*parts, no_wrap=True, overflow="ignore")
 
 
 def _void(plan: Plan, run: RunResult) -> str:
@@ -311,4 +317,4 @@ def _failure(failure: Failure) -> str:
 
 def _files(directory: Path) -> Text:
     names = ("call.wav", "trace.jsonl", "figures.json")
-    return Text(f"files   {directory}/{{{','.join(names)}}}", style="dim")
+    return _unwrapped((f"files   {directory}/{{{','.join(names)}}}", "dim"))

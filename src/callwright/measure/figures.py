@@ -39,6 +39,8 @@ class Metric:
     window: str
     values: Callable[[HeardCall], Values]
     """Its values in one call, in order; none where the call cannot have it."""
+    absent: str = ""
+    """Why a call has none; empty where every call has one."""
 
     @property
     def is_rate(self) -> bool:
@@ -271,6 +273,7 @@ _TABLE = (
         " with all the audio that left the server, because that is what the server goes by.",
         "per reply that was truncated or ended early at the ear, unless the call ended in it",
         _heard_error,
+        "no reply was cut",
     ),
     Metric(
         "heard_ms",
@@ -278,6 +281,7 @@ _TABLE = (
         "Length of a reply, from its beginning, that reached the caller's ear, measured in the recording.",
         "per reply",
         _heard,
+        "the agent said nothing",
     ),
     Metric(
         "unheard_words_in_history",
@@ -285,6 +289,7 @@ _TABLE = (
         "Words in the replies of the server's history that the caller's ear never received.",
         "sum over the call's replies, without one that the call ended in",
         _unheard_in_history,
+        "the agent said nothing",
     ),
     Metric(
         "unheard_words_in_transcript",
@@ -292,6 +297,7 @@ _TABLE = (
         "Words that the client's own transcript has as heard and the caller's ear never received.",
         "sum over the call's replies",
         _unheard_in_transcript,
+        "the agent said nothing",
     ),
     Metric(
         "heard_words_missing",
@@ -299,6 +305,7 @@ _TABLE = (
         "Words that the caller heard whole and that the client's transcript lacks.",
         "sum over the call's replies",
         _heard_missing,
+        "the agent said nothing",
     ),
     Metric(
         "yield_latency_ms",
@@ -307,6 +314,7 @@ _TABLE = (
         " over. A reply that plays on to its own end counts with that.",
         "per interruption that lay over audible agent speech",
         _yield_latency,
+        "nobody talked over the agent",
     ),
     Metric(
         "yield_after_confirmation_ms",
@@ -315,6 +323,7 @@ _TABLE = (
         " a playback lag that nothing can empty is part of it. Negative where the reply stopped in a pause.",
         "per interruption that the server confirmed before the caller's next turn",
         _yield_after_confirmation,
+        "the server confirmed no interruption",
     ),
     Metric(
         "yield_rate",
@@ -322,6 +331,7 @@ _TABLE = (
         "Interruptions whose yield latency is at most 2.0 s.",
         "interruptions of a call that lay over audible agent speech",
         _yield_rate,
+        "nobody talked over the agent",
     ),
     Metric(
         "response_latency_ms",
@@ -330,6 +340,7 @@ _TABLE = (
         " before his next one. Negative where the reply begins before he ends.",
         "per turn of the caller that is answered; murmurs are no turns",
         _response_latency,
+        "no turn of the caller was answered",
     ),
     Metric(
         "response_rate",
@@ -337,6 +348,7 @@ _TABLE = (
         "Turns of the caller that are answered before he speaks again.",
         "turns of a call; murmurs are no turns",
         _response_rate,
+        "the caller said nothing",
     ),
     Metric(
         "agent_interruption_rate",
@@ -344,6 +356,7 @@ _TABLE = (
         "Replies that begin inside the caller's speech, over the caller's turns; may exceed 1.",
         "turns of a call; murmurs are no turns",
         _agent_interruption_rate,
+        "the caller said nothing",
     ),
     Metric(
         "starts_over",
@@ -352,6 +365,7 @@ _TABLE = (
         " stand before them.",
         "sum over the call's audible replies",
         _starts_over,
+        "the agent said nothing",
     ),
     Metric(
         "answer_restates",
@@ -360,6 +374,7 @@ _TABLE = (
         " A lead-in does not hide it.",
         "per reply that was cut and that another follows",
         _answer_restates,
+        "no reply was cut and followed by another",
     ),
     Metric(
         "own_voice_as_caller",
@@ -368,6 +383,7 @@ _TABLE = (
         " run of the caller's.",
         "sum over the caller turns in history",
         _own_voice,
+        "the server understood no turn of the caller",
     ),
     Metric(
         "session_ready_ms",
@@ -375,6 +391,7 @@ _TABLE = (
         "From pickup to the model's session being configured.",
         "per call; absent if it never was",
         lambda call: _known(call.record.session_ready_ms),
+        "the session was never configured",
     ),
     Metric(
         "held_sent_ms",

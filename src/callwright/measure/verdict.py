@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from callwright.measure.figures import METRICS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -80,4 +82,9 @@ def _checked(figures: CallFigures, expect: Expected) -> Iterator[tuple[str, Fail
 
 
 def _failure(name: str, wanted: str, got: float | None, held: bool) -> Failure | None:
-    return None if held else Failure(name, wanted, NOT_MEASURED if got is None else f"{got:g}")
+    return None if held else Failure(name, wanted, _not_measured(name) if got is None else f"{got:g}")
+
+
+def _not_measured(name: str) -> str:
+    why = METRICS[name].absent
+    return f"{NOT_MEASURED} ({why})" if why else NOT_MEASURED

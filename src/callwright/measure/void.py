@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 def void_reason(call: HeardCall) -> str | None:
     """Why this call is void; None if it is not."""
     record = call.record
-    fault = f"the call broke off: {record.error}" if record.error else script_fault(call)
-    return fault and f"VOID {record.scenario} seed {record.seed}: {fault}"
+    faults = [f"the call broke off: {record.error}"] if record.error else []
+    faults += filter(None, [script_fault(call)])
+    return f"VOID {record.scenario} seed {record.seed}: {'; '.join(faults)}" if faults else None
 
 
 def script_fault(call: HeardCall) -> str | None:
@@ -24,7 +25,7 @@ def script_fault(call: HeardCall) -> str | None:
             return f"line {number} overlapped 0 ms of speech ({what})"
     if call.record.unspoken:
         length_ms = len(call.record.recording.agent) * 1000 // call.record.recording.rate_hz
-        return f"{', '.join(call.record.unspoken)} never came (call ended {_seconds(length_ms)})"
+        return f"{call.record.unspoken[0]} never came (call ended {_seconds(length_ms)})"
     return None
 
 

@@ -76,6 +76,8 @@ class LineSettings:
     """Marks that never come back, by number, from 1."""
     close_at_ms: Ms | None = None
     """The instant at which the line breaks."""
+    close_reason: str = "the line broke"
+    """What is told of it then."""
 
     def __post_init__(self) -> None:
         if self.hidden_lag_ms < 0 or self.fixed_lag_ms < 0:
@@ -230,7 +232,7 @@ class SimulatedLine:
         if self._at_ear is not None:
             self._hear_caller(now_ms - FRAME_MS, self._at_ear)
         if self._settings.close_at_ms is not None and now_ms >= self._settings.close_at_ms:
-            self._close("fault", "the line broke")
+            self._close("fault", self._settings.close_reason)
         if self._sink is None:
             return
         self._pipe.append(self._take(now_ms))

@@ -115,7 +115,7 @@ class CallRecord:
     ear: tuple[EarSpan, ...]
     caller_lines: tuple[CallerLine, ...]
     unspoken: tuple[str, ...]
-    """Ids of scripted lines whose trigger never came."""
+    """The steps of the script that he did not come to, each by number and trigger."""
     truncations: tuple[Truncation, ...]
     confirmations: tuple[Confirmation, ...]
     session_ready_ms: Ms | None

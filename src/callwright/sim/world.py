@@ -9,7 +9,7 @@ caller ── line ── client (ours, or a baseline) ── connection ── 
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -23,7 +23,7 @@ from callwright.errors import UsageError
 from callwright.ids import ItemId, Ms
 from callwright.runtime.call import CallResult, run
 from callwright.sim.baselines import BASELINES
-from callwright.sim.caller import ScriptedCaller
+from callwright.sim.caller import ScriptedCaller, Step
 from callwright.sim.ear import Ear
 from callwright.sim.line import LineSettings, SimulatedLine
 from callwright.sim.record import CallRecord
@@ -127,7 +127,7 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
     caller = ScriptedCaller(
         scenario.caller, speech, settings.stream_format.rate_hz, lambda item: _tool_of(session, item)
     )
-    line = SimulatedLine(replace(settings, close_at_ms=_earlier(settings.close_at_ms, scenario.limit_ms)), caller)
+    line = SimulatedLine(_limited(settings, scenario.limit_ms), caller)
     async with reach(session, line) as connector:
         if client == OURS:
             result = await run(agent, line, connector=connector, can=options.can)
@@ -146,7 +146,7 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
         spoken=session.spoken,
         ear=line.ear,
         caller_lines=caller.lines,
-        unspoken=caller.unspoken,
+        unspoken=_told(scenario.caller)[len(scenario.caller) - len(caller.unspoken) :],
         truncations=tuple(session.truncations),
         confirmations=session.confirmations,
         session_ready_ms=result.session_ready_ms,
@@ -187,8 +187,16 @@ def _tool_of(session: ServerSession, item_id: ItemId) -> str | None:
     return next((spoken.tool for spoken in session.spoken if spoken.item_id == item_id), None)
 
 
-def _earlier(one: Ms | None, other: Ms) -> Ms:
-    return other if one is None else min(one, other)
+def _limited(settings: LineSettings, limit_ms: Ms) -> LineSettings:
+    """The line, ended at the limit of the call if it does not break before."""
+    if settings.close_at_ms is not None and settings.close_at_ms <= limit_ms:
+        return settings
+    return replace(settings, close_at_ms=limit_ms, close_reason=f"ended at limit_ms {limit_ms}")
+
+
+def _told(script: Sequence[Step]) -> tuple[str, ...]:
+    """Each step by its number and trigger."""
+    return tuple(f"step {number} ({step.when})" for number, step in enumerate(script, 1))
 
 
 def _error(result: CallResult) -> str | None:
