@@ -9,24 +9,30 @@ of flite 2.2:
     apt-get install flite1-dev        (Debian and Ubuntu)
     brew install flite                (macOS)
 
+The list holds ``voices`` (flite's, by the name that is used here) and ``lines``, each with ``id``, ``voice``, ``kind``,
+``text`` and, only where the engine would misread the text, ``say``, which has as many words.
 Every line is trimmed to at most 20 ms of silence at both ends, and has a level of -20 dBFS rms while it speaks.
 """
 
 from __future__ import annotations
 
+import argparse
 import ctypes
 import ctypes.util
 import json
+import re
 import struct
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
-import yaml
 
 from callwright.audio.g711 import pcmu_encode
+from callwright.errors import UsageError
+from callwright.sim.speech import Kind
+from callwright.sim.yamlfile import read_yaml
 
 RATE_HZ = 16_000
 EDGE_MS = 12
@@ -80,7 +86,7 @@ class Flite:
     def _library(name: str) -> ctypes.CDLL:
         path = ctypes.util.find_library(name)
         if path is None:
-            raise SystemExit(f"render_speech: lib{name} is not installed; see the head of this script")
+            raise UsageError(f"the library of flite is not installed, or has no lib{name}; see --help")
         return ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
 
     def _call(self, name: str, result: Any, *arguments: Any) -> Any:
@@ -123,7 +129,7 @@ class Flite:
             token = self._item("item_next", token)
         wave = _Wave.from_address(self._item("utt_wave", utterance))
         if wave.rate != RATE_HZ:
-            raise SystemExit(f"render_speech: voice {voice} speaks at {wave.rate} Hz, not at {RATE_HZ}")
+            raise UsageError(f"voice {voice} speaks at {wave.rate} Hz, not at {RATE_HZ}")
         samples = np.ctypeslib.as_array(wave.samples, (wave.count,)).astype(np.float64) / 32768
         self._call("delete_utterance", None, utterance)
         return Spoken(samples, words)
@@ -176,22 +182,41 @@ def wav(pcm: np.ndarray[Any, np.dtype[np.int16]]) -> bytes:
     return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WAVE" + body
 
 
-def render(source: Path, flite: Flite) -> None:
+def plan(source: Path) -> dict[str, dict[str, str]]:
+    """Reads a list of texts: what is known of each line, by id; ``engine`` is flite's voice. Raises ScenarioError."""
+    parts = read_yaml(source).mapping(("voices", "lines"), required=("voices", "lines"))
+    voices = {name: voice.text() for name, voice in parts["voices"].mapping().items()}
+    lines: dict[str, dict[str, str]] = {}
+    for entry in parts["lines"].sequence(1):
+        required = ("id", "voice", "kind", "text")
+        line = entry.mapping((*required, "say"), required)
+        line_id = line["id"].text()
+        if not re.fullmatch(r"[\w-]+", line_id):
+            raise line["id"].expected("letters, digits and hyphens: the file is named by it")
+        if line_id in lines:
+            raise line["id"].expected("an id that no line before has")
+        kind, voice = line["kind"].choice(get_args(Kind)), line["voice"].choice(voices)
+        text = line["text"].text()
+        say = line["say"].text() if "say" in line else text
+        lines[line_id] = {"voice": voice, "kind": kind, "text": text, "say": say, "engine": voices[voice]}
+    return lines
+
+
+def render(source: Path, lines: dict[str, dict[str, str]], flite: Flite) -> None:
     """Writes the files of one list of texts, and removes those of lines that are gone."""
-    plan = yaml.safe_load(source.read_text("utf-8"))
     target = source.parent / source.stem
     target.mkdir(exist_ok=True)
     index: dict[str, Any] = {}
-    for line in plan["lines"]:
-        spoken = trimmed(flite.speak(line.get("say", line["text"]), plan["voices"][line["voice"]]))
+    for line_id, line in lines.items():
+        spoken = trimmed(flite.speak(line["say"], line["engine"]))
         texts = line["text"].split()
         if len(texts) != len(spoken.words):
-            raise SystemExit(f"{source}: {line['id']}: {len(texts)} words of text, but {len(spoken.words)} are spoken")
+            raise UsageError(f"{source}: {line_id}: {len(texts)} words of text, but {len(spoken.words)} are spoken")
         words = [[text, *span] for text, span in zip(texts, widened(spoken.words), strict=True)]
         pcm = levelled(spoken.samples)
-        name = f"{line['id']}.wav"
+        name = f"{line_id}.wav"
         (target / name).write_bytes(wav(pcm))
-        index[line["id"]] = {
+        index[line_id] = {
             **{key: line[key] for key in ("voice", "kind", "text")},
             "file": name, "ms": round(len(pcm) * 1000 / RATE_HZ), "words": words,
         }  # fmt: skip
@@ -202,7 +227,21 @@ def render(source: Path, flite: Flite) -> None:
     sys.stdout.write(f"{target}: {len(index)} lines, {sum(entry['ms'] for entry in index.values()) / 1000:.1f} s\n")
 
 
+def main() -> int:
+    """Render the lists that the command line names. Returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("source", nargs="+", type=Path, help="a list of texts, such as speech.yaml")
+    sources: list[Path] = parser.parse_args().source
+    try:
+        plans = {source: plan(source) for source in sources}
+        flite = Flite()
+        for source, lines in plans.items():
+            render(source, lines, flite)
+    except (UsageError, OSError) as problem:
+        print(f"render_speech: {problem}", file=sys.stderr)
+        return 2
+    return 0
+
+
 if __name__ == "__main__":
-    engine = Flite()
-    for argument in sys.argv[1:]:
-        render(Path(argument), engine)
+    sys.exit(main())

@@ -1,6 +1,7 @@
 """The rules model reads history and nothing else; these tests write the history by hand."""
 
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright
+import callwright as cw
 from callwright.errors import ScenarioError
 from callwright.ids import ItemId, ToolCallId
 from callwright.sim.models import (
@@ -329,7 +331,15 @@ def test_a_cut_telling_of_an_output_is_gone_on_with() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("says: [parking]", "says: [parkin]", "topics.parking.says 1: expected one of"),
+        ("says: [parking]", "says: [parkin]", "topics.parking.says 1: expected one of 20 names, nearest parking, "),
+        ("says: [parking]", "says: [ask-parking]", 'says 1: expected a line of the agent; got "ask-parking"'),
+        ("says: [parking]", "says: []", "topics.parking.says: expected a list of at least 1; got none"),
+        ("opening: [greeting]", "opening: [mm-hmm]", "opening 1: expected a line of the agent"),
+        ("speaks: {holding: [holding-look-up]}", "speaks: {holding: [look-up-smith]}", "expected a line of the agent"),
+        ("speaks: {holding: [holding-look-up]}", "speaks: {holding: []}", "expected a list of at least 1; got none"),
+        ("when: [breakfast]", "when: []", "topics.breakfast.when: expected a list of at least 1; got none"),
+        ("after: [under, is, for, name, it's]", "after: []", "surname.after: expected a list of at least 1"),
+        ('when: ["214"]', "when: []", "answers 1.when: expected a list of at least 1"),
         ("says: [parking]", "says: parking", 'topics.parking.says: expected a list; got "parking"'),
         (
             "does: go_on",
@@ -352,6 +362,48 @@ def test_a_mistake_in_the_file_is_told_with_its_place(tmp_path: Path, before: st
     assert message in str(error.value)
     line, column = (int(n) for n in str(error.value).removeprefix(f"{path}:").split(":")[:2])
     assert text.replace(before, after).splitlines()[line - 1][column - 1 :].strip()
+
+
+DESK = cw.Agent("desk", model=cw.polyai(), instructions="Be brief.")
+
+
+@DESK.tool
+async def look_up_booking(ctx: cw.Context[None], surname: str, holding: cw.Spoken, nights: int = 1) -> cw.Facts:
+    """Look up a booking."""
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            "  look_up_booking:\n",
+            "  look_up:\n",
+            'one of look_up_booking; got "look_up"; did you mean "look_up_booking"?',
+        ),
+        ("{surname: {", "{surnam: {", 'tools.look_up_booking.arguments: expected one of surname, nights; got "surnam"'),
+        ("{holding: [", "{surname: [", 'tools.look_up_booking.speaks: expected one of holding; got "surname"'),
+        ("{surname: {", "{holding: {", 'arguments: expected one of surname, nights; got "holding"'),
+        ("{surname: {", "{nights: {after: [for]}, surname: {", "it is of type integer"),
+        ("    arguments: {", "    # arguments: {", "expected the argument 'surname', which the tool requires"),
+        ("    speaks: {", "    # speaks: {", "expected the argument 'holding', which the tool requires"),
+    ],
+)
+def test_a_call_that_the_agents_tool_would_refuse_is_told_with_its_place(
+    tmp_path: Path, before: str, after: str, message: str
+) -> None:
+    text = RULES.read_text("utf-8")
+    assert before in text
+    path = tmp_path / "wrong.model.yaml"
+    path.write_text(text.replace(before, after), "utf-8")
+    with pytest.raises(ScenarioError) as error:
+        RulesModel.load(path, SPEECH, tools=DESK.tools)
+    assert re.match(rf"{re.escape(str(path))}:\d+:\d+: tools", str(error.value)), error.value
+    assert message in str(error.value)
+
+
+def test_calls_that_the_agents_tools_take_are_read() -> None:
+    RulesModel.load(RULES, SPEECH, tools=DESK.tools)
 
 
 def test_a_rate_of_no_behavior_is_refused() -> None:

@@ -9,11 +9,14 @@ import pytest
 import yaml
 
 import callwright
+import callwright as cw
 from callwright.audio.formats import PCM16_16K
-from callwright.errors import ScenarioError
+from callwright.declare.tools import Tool
+from callwright.errors import ScenarioError, UsageError
 from callwright.sim.caller import Anchor, Step, Trigger
 from callwright.sim.line import LineKind
 from callwright.sim.scenario import KEYS, REQUIRED, find_scenarios, load_scenario, locate_scenario
+from callwright.sim.server.settings import SETTINGS, ServerSettings, misfit
 
 PACKAGE = Path(callwright.__file__).parent
 APPS = PACKAGE / "apps"
@@ -23,8 +26,23 @@ SCHEMA: dict[str, Any] = json.loads(PUBLISHED.read_text("utf-8"))
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def tools_of(agent: str) -> list[str]:
-    return ["look_up_booking", "end_call"]
+desk = cw.Agent("desk", model=cw.polyai(), instructions="Be brief.")
+
+
+@desk.tool
+async def look_up_booking(ctx: cw.Context[None], surname: str, holding: cw.Spoken) -> cw.Facts:
+    """Look up a booking."""
+    return {}
+
+
+@desk.tool
+async def end_call(ctx: cw.Context[None]) -> cw.Facts:
+    """Hang up."""
+    return {}
+
+
+def tools_of(entry: str) -> dict[str, Tool]:
+    return desk.tools
 
 
 @pytest.fixture
@@ -108,7 +126,10 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
         ("reply.start + 4000 ms", "reply.start - 4 ms", "8:12", "and then + N ms"),
         ("reply.end + 800 ms", "reply.end + 300 ms", "9:12", "expected at least 700 ms"),
         ("pickup + 400 ms", "previous.end + 400 ms", "7:12", "expected a line of the caller before it"),
-        ("says: go-on", "says: go-in", "9:38", 'caller 3.says: expected one of ask-check-in'),
+        ("says: go-on", "says: go-in", "9:38", 'expected one of 15 names, nearest go-on, '),
+        ("says: go-on", "says: go-in", "9:38", 'got "go-in"; did you mean "go-on"?'),
+        ("reply.start + 4000", "end_call.holding + 500", "8:12",
+         'trigger "end_call.holding": the tool has no holding line; declare one of its arguments as callwright.Spoken'),
         ("says: go-on", "says: parking", "9:38", "caller 3.says: expected a line of the caller"),
         ("does: hang_up", "does: hangup", "10:39", 'got "hangup"; did you mean "hang_up"?'),
         ("does: hang_up", "dose: hang_up", "10:33", 'when, says, does; got "dose"; did you mean "does"?'),
@@ -118,9 +139,16 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
         ("kind: phone", "kind: phone, hidden_lag_ms: -5", "4:36", "expected a whole number from 0 to 60000"),
         ("kind: phone", "kind: phone, fixed_lag_ms: 30", "4:7", "a multiple of 20 ms, not 30 ms"),
         ("kind: phone", "kind: phone, format: g711", "4:29", "unknown audio format 'g711'"),
+        ("kind: phone", 'kind: phone, hidden_lag_ms: "5"', "4:36", 'got "5", a text: drop the quotes'),
+        ("kind: phone", "kind: phone, clear_returns_marks: 'true'", "4:42", 'got "true", a text: drop the quotes'),
+        ("{kind: phone}", "{}", "4:7", "line: expected a key 'kind', which is missing here"),
         ("{kind: phone}", "phone", "4:7", 'line: expected a mapping; got "phone"'),
         ("caller:", "server: {led_ms: 100}\ncaller:", "6:10", 'did you mean "lead_ms"?'),
-        ("hotel.model.yaml", "hostel.model.yaml", "5:16", "model.rules: expected a rules file in"),
+        ("hotel.model.yaml", "hostel.model.yaml", "5:16", "expected a rules file in the scenario's directory ("),
+        ("hotel.model.yaml", "hostel.model.yaml", "5:16", 'l.yaml"; did you mean "hotel.model.yaml"?'),
+        ("client: naive", "client: niave", "19:18", 'before.client: expected one of callwright, naive; got "niave"'),
+        ("heard_error_ms: 20", "heard_error_ms: .nan", "13:21", "expect.max.heard_error_ms: expected a number"),
+        ("heard_error_ms: 20", 'heard_error_ms: "20"', "13:21", 'got "20", a text: drop the quotes'),
         ("callwright.apps.hotel:desk", "callwright.apps.hotel", "3:8", "agent: expected module:object"),
         ("scenario: check-in", "scenario: checkin", "1:11", 'expected the name of the file, "check-in"'),
         ("about:", "abuot:", "2:1", 'got "abuot"; did you mean "about"?'),
@@ -138,15 +166,88 @@ def test_a_mistake_is_told_with_file_line_and_column(
     metrics = [*load_scenario(CHECK_IN).expect.max]
     path = changed(app, before, after)
     with pytest.raises(ScenarioError) as error:
-        load_scenario(path, tools_of, metrics)
+        load_scenario(path, tools_of, metrics, ["callwright", "naive"])
     assert str(error.value).startswith(f"{path}:{place}: "), error.value
     assert message in str(error.value)
 
 
 def test_what_is_missing_is_named(app: Path) -> None:
     path = changed(app, "agent: callwright.apps.hotel:desk\n", "")
-    with pytest.raises(ScenarioError, match="expected a key 'agent'; got scenario, about, line"):
+    with pytest.raises(ScenarioError, match=r":1:1: expected a key 'agent', which is missing here$"):
         load_scenario(path)
+
+
+@pytest.mark.parametrize(
+    ("setting", "column", "message"),
+    [
+        ("answer_ms: [900]", 21, "server.answer_ms: expected two whole numbers of ms, the lower one first, such as"),
+        ("answer_ms: [900]", 21, "such as [430, 640]; got [900]"),
+        ("answer_ms: hello", 21, 'such as [430, 640]; got "hello"'),
+        ("answer_ms: 900", 21, 'such as [430, 640]; got "900"'),
+        ("answer_ms: [640, 430]", 21, "the lower one first, such as [430, 640]; got [640, 430]"),
+        ("answer_ms: [-4, 4]", 21, "got [-4, 4]"),
+        ("answer_ms: [1.5, 4]", 21, "got [1.5, 4]"),
+        ("lead_ms: -4", 19, "server.lead_ms: expected a whole number of ms from 0 to"),
+        ("lead_ms: [1, 2]", 19, "got [1, 2]"),
+        ("lead_ms: {}", 19, "expected a single value; got a mapping"),
+        ("lead_ms: true", 19, 'got "true"'),
+        ('lead_ms: "4"', 19, 'got "4", a text: drop the quotes'),
+        ("chunk_ms: 0", 20, "expected a whole number of ms from 20 to 10000"),
+        ("pace: 0", 16, "expected a number from 0.01 to 1000"),
+        ("call_first_rate: 1.5", 27, "expected a number from 0 to 1"),
+        ("item_events: 3", 23, 'expected true or false; got "3"'),
+        ("sentence_pause_ms: 700", 29, "from 0 to 500: after 700 ms of silence a caller takes the reply for over"),
+        ("dialect: openai", 10, 'names, nearest '),
+    ],
+)  # fmt: skip
+def test_a_setting_of_the_server_is_read_as_strictly(app: Path, setting: str, column: int, message: str) -> None:
+    path = changed(app, "caller:", f"server: {{{setting}}}\ncaller:")
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(path)
+    assert str(error.value).startswith(f"{path}:6:{column}: server"), error.value
+    assert message in str(error.value)
+
+
+def test_every_default_of_the_server_is_within_its_bounds() -> None:
+    usual = ServerSettings()
+    assert [name for name in SETTINGS if misfit(name, getattr(usual, name))] == []
+
+
+def test_an_agent_that_cannot_be_loaded_is_told_at_its_place(app: Path) -> None:
+    def cannot(entry: str) -> dict[str, Tool]:
+        raise UsageError("/home/ada/night/desk.py:12: ZeroDivisionError: division by zero")
+
+    path = changed(app, "scenario: check-in", "scenario: check-in")
+    with pytest.raises(ScenarioError) as error:
+        load_scenario(path, cannot)
+    assert str(error.value) == f"{path}:3:8: agent: /home/ada/night/desk.py:12: ZeroDivisionError: division by zero"
+
+
+def test_what_is_wrong_with_the_recorded_lines_is_told_before_a_call(app: Path) -> None:
+    (app / "speech").unlink()
+    (app / "speech").mkdir()
+    (app / "speech" / "speech.json").write_text("{")
+    with pytest.raises(ScenarioError, match=r":5:16: model\.rules: .*speech\.json:1:2: expected JSON"):
+        load_scenario(changed(app, "scenario: check-in", "scenario: check-in"))
+
+
+def test_what_is_wrong_with_the_rules_is_told_before_a_call(app: Path) -> None:
+    rules = app / "hotel.model.yaml"
+    text = rules.read_text("utf-8").replace("arguments: {surname:", "arguments: {name:")
+    rules.unlink()
+    rules.write_text(text, "utf-8")
+    path = changed(app, "scenario: check-in", "scenario: check-in")
+    assert load_scenario(path).rules == rules
+    with pytest.raises(ScenarioError, match=r'hotel\.model\.yaml:\d+:17: .* one of surname; got "name"'):
+        load_scenario(path, tools_of)
+
+
+def test_a_scenario_in_the_working_directory_finds_rules_one_up(app: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(changed(app, "scenario: check-in", "scenario: check-in").parent)
+    assert load_scenario(Path("check-in.yaml")).rules == app / "hotel.model.yaml"
+    (app / "scenarios" / "deeper").mkdir()
+    monkeypatch.chdir(app / "scenarios" / "deeper")
+    assert load_scenario(Path("../check-in.yaml")).rules == app / "hotel.model.yaml"
 
 
 def test_nothing_comes_after_hanging_up(app: Path) -> None:
@@ -222,6 +323,15 @@ def test_the_schema_has_the_keys_that_the_loader_takes() -> None:
         assert tuple(schema["properties"]) == keys
         assert tuple(schema.get("required", ())) == REQUIRED.get(part, ())
         assert schema["additionalProperties"] is False
+    assert tuple(SCHEMA["properties"]["server"]["properties"]) == SETTINGS
+
+
+def test_the_schema_has_the_bounds_of_the_servers_settings() -> None:
+    for name, schema in SCHEMA["properties"]["server"]["properties"].items():
+        for end, beyond in (("minimum", -0.001), ("maximum", 0.001)):
+            if end in schema:
+                assert misfit(name, schema[end]) is None, name
+                assert misfit(name, schema[end] + (beyond if schema["type"] == "number" else beyond * 1000)), name
 
 
 @pytest.mark.parametrize("path", find_scenarios([APPS]).values(), ids=lambda path: path.stem)
@@ -243,6 +353,13 @@ def test_the_schema_takes_every_shipped_scenario(path: Path) -> None:
         ("model", {"rules": "hotel.model.yaml", "recaps": 2}),
         ("expect", {"max": {"heard_error_ms": "few"}}),
         ("limit_ms", 10),
+        ("server", {"answer_ms": [900]}),
+        ("server", {"answer_ms": "hello"}),
+        ("server", {"lead_ms": -4}),
+        ("server", {"chunk_ms": 0}),
+        ("server", {"item_events": 3}),
+        ("server", {"dialect": "openai"}),
+        ("server", {"sentence_pause_ms": 700}),
         ("agent", "hotel"),
         ("voice", "loud"),
     ],

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import callwright.apps
-from callwright.errors import AudioFormatError, UsageError
+from callwright.errors import UsageError
 from callwright.sim.speech import PER_MS, Speech, normalise
 
 HOTEL = Path(callwright.apps.__path__[0]) / "hotel"
@@ -77,10 +80,118 @@ def test_a_directory_without_an_index_is_refused_by_name(tmp_path):
         Speech.load(tmp_path)
 
 
+ENTRY = {
+    "voice": "v",
+    "kind": "agent",
+    "text": "Go on.",
+    "file": "a.wav",
+    "ms": 900,
+    "words": [["Go", 0, 400], ["on.", 400, 900]],
+}
+
+
+def index_of(directory, **changes):
+    entry = {key: value for key, value in {**ENTRY, **changes}.items() if value is not None}
+    (directory / "speech.json").write_text("{\n" + f'"first": {json.dumps(ENTRY)},\n"second": {json.dumps(entry)}\n}}')
+    (directory / "a.wav").write_bytes(b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0\1\0")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "robot"}, 'expected one of caller, agent, murmur, bed, music; got "robot"'),
+        ({"kind": "agents"}, 'did you mean "agent"?'),
+        ({"txt": "Go on."}, 'expected one of voice, kind, text, file, ms, words; got "txt"; did you mean "text"?'),
+        ({"ms": None}, "missing required field `ms`"),
+        ({"ms": "900"}, "Expected `int`, got `str` - at `$.ms`"),
+        ({"words": [["Go", 0, 400]]}, "words: expected those of text, split at blanks"),
+        ({"words": [["Go", 0, 400, 3], ["on.", 400, 900]]}, "at `$.words[0]`"),
+        ({"words": [], "text": ""}, "words: expected those of text"),
+        ({"words": [["Go", 0, 500], ["on.", 400, 900]]}, "words: expected times in order, from 0 up to ms"),
+        ({"ms": 800}, "words: expected times in order, from 0 up to ms"),
+        ({"file": "gone.wav"}, "gone.wav; make it again with scripts/render_speech.py"),
+    ],
+)
+def test_a_mistake_in_the_index_is_told_with_its_line(tmp_path, changes, message):
+    index_of(tmp_path, **changes)
+    with pytest.raises(UsageError) as error:
+        Speech.load(tmp_path)
+    assert str(error.value).startswith(f"{tmp_path}/speech.json:3: second: ")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{\n"a": {,}}', r"speech\.json:2:7: expected JSON; Expecting property name"),
+        (b"", r"speech\.json:1:1: expected JSON"),
+        (b"[]", r"speech\.json:1:1: expected an object with one entry per line"),
+        (b'{"\xff": 1}', r"speech\.json: expected a file that can be read"),
+        (b'{"a": 3}', r"speech\.json:1: a: Expected `object`, got `int`"),
+    ],
+)
+def test_an_index_that_is_none_is_refused_with_its_place(tmp_path, content, message):
+    (tmp_path / "speech.json").write_bytes(content)
+    with pytest.raises(UsageError, match=message):
+        Speech.load(tmp_path)
+
+
 def test_a_file_that_is_not_a_recording_is_refused_by_name(tmp_path):
-    (tmp_path / "speech.json").write_text(
-        '{"a": {"voice": "v", "kind": "agent", "text": "A", "file": "a.wav", "words": []}}'
-    )
-    (tmp_path / "a.wav").write_bytes(b"RIFF\0\0\0\0WAVEfmt \x02\0\0\0\1\0")
-    with pytest.raises(AudioFormatError, match=r"a\.wav"):
-        Speech.load(tmp_path)["a"]
+    index_of(tmp_path)
+    with pytest.raises(UsageError, match=r"a\.wav: expected a WAV file of G\.711 μ-law, mono, 16000 Hz"):
+        Speech.load(tmp_path)["first"]
+
+
+def test_a_recording_of_another_length_than_the_index_says_is_refused(tmp_path):
+    index_of(tmp_path)
+    (tmp_path / "a.wav").write_bytes((HOTEL / "speech" / "wifi.wav").read_bytes())
+    with pytest.raises(UsageError, match=r"a\.wav: expected 900 ms, as the index says; got \d+ ms"):
+        Speech.load(tmp_path)["first"]
+
+
+def test_each_side_has_its_lines():
+    assert [*SPEECH.lines_of("caller"), *SPEECH.lines_of("agent")] == list(SPEECH)
+    assert "mm-hmm" in SPEECH.lines_of("caller")
+
+
+# --- the script that renders lines --------------------------------------------------------------------------------
+
+
+def render(*arguments):
+    script = Path(callwright.__file__).parents[2] / "scripts" / "render_speech.py"
+    return subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "voices: {a: slt}\nlines: [{id: x, voice: a, kind: robot, text: Go.}]",
+            ":2:33: lines 1.kind: expected one of",
+        ),
+        (
+            "voices: {a: slt}\nlines: [{id: x, voice: b, kind: agent, text: Go.}]",
+            ":2:24: lines 1.voice: expected one of a",
+        ),
+        ("voices: {a: slt}\nlines: [{id: x, voice: a, kind: agent}]", ":2:9: lines 1: expected a key 'text'"),
+        (
+            "voices: {a: slt}\nlines: [{id: ../x, voice: a, kind: agent, text: Go.}]",
+            ":2:14: lines 1.id: expected letters",
+        ),
+        ("lines: []", ":1:1: expected a key 'voices'"),
+        (None, ": expected a file that can be read"),
+    ],
+)
+def test_a_list_that_cannot_be_rendered_is_refused_with_its_place(tmp_path, content, message):
+    source = tmp_path / "speech.yaml"
+    if content:
+        source.write_text(content)
+    done = render(source)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"render_speech: {source}{message}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_script_says_how_it_is_used():
+    assert (render().returncode, render("--help").returncode) == (2, 0)
+    assert "source" in render().stderr

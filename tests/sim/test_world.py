@@ -36,7 +36,7 @@ from callwright.sim.models import ToolAnswered, ToolRequested
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario
 from callwright.sim.server import MemoryConnector
-from callwright.sim.world import Options, load_agent, play, tools_of
+from callwright.sim.world import Options, play
 
 # --- the same call
 
@@ -278,27 +278,10 @@ def test_a_call_is_ended_at_its_limit() -> None:
             Options(server={"anser_ms": 3}),
             "the local server has no setting 'anser_ms'; settings: answer_ms",
         ),
-        ("callwright", Options(server={"call_first_rate": 2}), "call_first_rate: 2 is not between 0 and 1"),
+        ("callwright", Options(server={"call_first_rate": 2}), "call_first_rate: expected a number from 0 to 1; got 2"),
         ("callwright", Options(lag_ms=-1), "a line's lag is at least 0 ms"),
     ],
 )
 def test_what_cannot_be_played_is_refused(client: str, options: Options, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         play(check_in(), 1, client=client, options=options)
-
-
-@pytest.mark.parametrize(
-    ("entry", "problem"),
-    [
-        ("callwright.apps.nowhere:desk", "cannot be loaded: No module named"),
-        ("callwright.apps.hotel:nobody", "cannot be loaded: module"),
-        ("callwright.apps.hotel:LOOK_UP_S", "is a float, not a callwright.Agent"),
-    ],
-)
-def test_an_entry_that_is_no_agent_is_refused(entry: str, problem: str) -> None:
-    with pytest.raises(UsageError, match=problem):
-        load_agent(entry)
-
-
-def test_the_tools_of_an_agent_are_known_by_its_entry() -> None:
-    assert tools_of("callwright.apps.hotel:desk") == ("look_up_booking",)

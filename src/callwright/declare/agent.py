@@ -85,10 +85,17 @@ class Agent:
     tools: dict[str, Tool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.name.strip() or not self.instructions.strip():
-            declared = sys._getframe(2)  # past the generated __init__
-            place = f"{declared.f_code.co_filename}:{declared.f_lineno}"
-            raise DeclarationError(f"{place}: agent {self.name!r} needs a name and instructions")
+        declared = sys._getframe(2)  # past the generated __init__
+        what = f"{declared.f_code.co_filename}:{declared.f_lineno}: agent {self.name!r}"
+        texts: tuple[object, ...] = self.name, self.instructions
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise DeclarationError(f"{what} needs a name and instructions, each a text that is not empty")
+        if not isinstance(self.model, ModelChoice):
+            raise DeclarationError(f"{what} needs a model such as callwright.polyai(); got {self.model!r}")
+        try:
+            self.model.profile  # noqa: B018 - it is only asked whether there is one
+        except DeclarationError as problem:
+            raise DeclarationError(f"{what}: {problem}") from problem
 
     @overload
     def tool(self, function: Function, /) -> Function: ...

@@ -17,8 +17,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast, get_type_hints
 
+from callwright.declare.tools import Spoken
 from callwright.errors import ScenarioError
 from callwright.sim.models import (
     AgentSaid,
@@ -30,12 +31,14 @@ from callwright.sim.models import (
     ToolRequest,
     ToolRequested,
 )
-from callwright.sim.speech import Speech, normalise
+from callwright.sim.speech import Side, Speech, normalise
 from callwright.sim.yamlfile import Field, did_you_mean, read_yaml
 
 if TYPE_CHECKING:
     import random
     from pathlib import Path
+
+    from callwright.declare.tools import Tool as DeclaredTool
 
 BEHAVIORS = ("recaps", "starts_over_on_own_voice")
 """What a rules file gives a rate for; a scenario may give another one."""
@@ -171,17 +174,24 @@ class RulesModel:
         self._rules = rules
 
     @staticmethod
-    def load(path: Path, speech: Speech, rates: Mapping[str, float] | None = None) -> RulesModel:
+    def load(
+        path: Path,
+        speech: Speech,
+        rates: Mapping[str, float] | None = None,
+        *,
+        tools: Mapping[str, DeclaredTool] | None = None,
+    ) -> RulesModel:
         """The model of a rules file whose lines are in ``speech``; ``rates`` (0 to 1) go before those of the file.
 
-        Raises ScenarioError with file, line and column, or for a rate of a behavior that does not exist.
+        With ``tools``, those of the agent, every call in the file is one that its tool takes. Raises ScenarioError
+        with file, line and column, or for a rate of a behavior that does not exist.
         """
         for name in rates or {}:
             if name not in BEHAVIORS:
                 raise ScenarioError(
                     f"{path}: no behavior {name!r} ({', '.join(BEHAVIORS)}){did_you_mean(name, BEHAVIORS)}"
                 )
-        return RulesModel(_read_rules(read_yaml(path), speech, rates or {}))
+        return RulesModel(_read_rules(read_yaml(path), speech, rates or {}, tools))
 
     def reply(self, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
         """The next reply: to the caller's turn if it has none yet, otherwise to a tool's output that was not told."""
@@ -343,12 +353,13 @@ def _end_of(spoken: Sequence[str], words: Sequence[str], start: int) -> int | No
 # --- reading the file ----------------------------------------------------------------------------------------------
 
 
-def _read_rules(file: Field, speech: Speech, rates: Mapping[str, float]) -> Rules:
+def _read_rules(
+    file: Field, speech: Speech, rates: Mapping[str, float], declared: Mapping[str, DeclaredTool] | None
+) -> Rules:
     keys = ("opening", "not_understood", "nothing_to_go_on", "going_on", "behaviors", "topics", "tools")
     parts = file.mapping(keys, required=keys[:-1])
-    tools = {
-        name: _tool(field, speech) for name, field in (parts["tools"].mapping() if "tools" in parts else {}).items()
-    }
+    fields = parts["tools"].mapping(declared) if "tools" in parts else {}
+    tools = {name: _tool(field, speech, declared[name] if declared else None) for name, field in fields.items()}
     behaviors = parts["behaviors"].mapping(BEHAVIORS, required=BEHAVIORS)
     return Rules(
         topics={name: _topic(field, speech, tools) for name, field in parts["topics"].mapping().items()},
@@ -373,36 +384,69 @@ def _topic(field: Field, speech: Speech, tools: Mapping[str, Tool]) -> Topic:
         raise field.error("expected exactly one of says, calls, does beside when")
     return Topic(
         when=_phrases(parts["when"]),
-        says=_saying(parts["says"].sequence(), speech) if "says" in parts else None,
+        says=_saying(parts["says"].sequence(1), speech) if "says" in parts else None,
         calls=parts["calls"].choice(tools) if "calls" in parts else None,
         does="go_on" if "does" in parts and parts["does"].choice(("go_on",)) else None,
     )
 
 
-def _tool(field: Field, speech: Speech) -> Tool:
+def _tool(field: Field, speech: Speech, declared: DeclaredTool | None) -> Tool:
     parts = field.mapping(("speaks", "arguments", "answers"), required=("answers",))
-    speaks = parts["speaks"].mapping() if "speaks" in parts else {}
+    takes = cast("Mapping[str, Any]", declared.parameters) if declared else None
+    voiced = spoken_arguments(declared) if declared else None
+    speaks = parts["speaks"].mapping(voiced) if "speaks" in parts else {}
     if len(speaks) > 1:
         raise parts["speaks"].error("expected one argument: a call speaks one")
-    lines = [line for argument in speaks.values() for line in argument.sequence()]
-    arguments = parts["arguments"].mapping() if "arguments" in parts else {}
+    lines = [line for argument in speaks.values() for line in argument.sequence(1)]
+    silent = [name for name in takes["properties"] if name not in (voiced or ())] if takes else None
+    arguments = parts["arguments"].mapping(silent) if "arguments" in parts else {}
+    if takes:
+        _check_call(field, arguments, speaks, takes)
     cues = {name: cue.mapping(("after",), required=("after",))["after"] for name, cue in arguments.items()}
     answers = [answer.mapping(("when", "says"), required=("says",)) for answer in parts["answers"].sequence()]
     return Tool(
         holding=_saying(lines, speech).clips,
         spoken=dict.fromkeys(speaks, " ".join(speech[line.text()].text for line in lines)),
-        arguments={name: tuple(normalise(word.text()) for word in cue.sequence()) for name, cue in cues.items()},
+        arguments={name: tuple(normalise(word.text()) for word in cue.sequence(1)) for name, cue in cues.items()},
         answers=tuple(
-            (_phrases(answer["when"]) if "when" in answer else (), _saying(answer["says"].sequence(), speech))
+            (_phrases(answer["when"]) if "when" in answer else (), _saying(answer["says"].sequence(1), speech))
             for answer in answers
         ),
     )
 
 
+def _check_call(
+    field: Field, arguments: Mapping[str, Field], speaks: Mapping[str, Field], takes: Mapping[str, Any]
+) -> None:
+    """Raise for a call that the agent's tool would refuse."""
+    for name, argument in arguments.items():
+        kind = takes["properties"][name].get("type", "string")
+        if kind != "string":
+            raise argument.error(
+                f"expected an argument that is a text, as words of the caller are; it is of type {kind}"
+            )
+    for name in takes["required"]:
+        if name not in arguments and name not in speaks:
+            raise field.error(f"expected the argument {name!r}, which the tool requires, under arguments or speaks")
+
+
+def spoken_arguments(tool: DeclaredTool) -> list[str]:
+    """The arguments that are said aloud while the tool runs."""
+    return [name for name, hint in get_type_hints(tool.function).items() if hint is Spoken]
+
+
+def line_of(field: Field, speech: Speech, side: Side) -> str:
+    """The id of a recorded line of this side. Raises ScenarioError."""
+    ids = speech.lines_of(side)
+    if (line_id := field.scalar()) in speech and line_id not in ids:
+        raise field.expected(f"a line of the {side}")
+    return field.choice(ids)
+
+
 def _phrases(field: Field) -> tuple[Phrase, ...]:
     return tuple(
         Phrase(tuple(normalise(word) + "*" * word.endswith("*") for word in phrase.text().split()))
-        for phrase in field.sequence()
+        for phrase in field.sequence(1)
     )
 
 
@@ -411,9 +455,10 @@ def _saying(lines: Sequence[Field], speech: Speech) -> Saying:
     words: list[str] = []
     sentences: list[int] = []
     for line in lines:
-        texts = [word.text for word in speech[line.choice(speech)].words]
+        line_id = line_of(line, speech, "agent")
+        texts = [word.text for word in speech[line_id].words]
         sentences.append(len(words))
         sentences += [len(words) + n for n, text in enumerate(texts[:-1], 1) if text.endswith(_SENTENCE_ENDS)]
         words += [normalise(text) for text in texts]
-        counts.append((line.text(), len(texts)))
+        counts.append((line_id, len(texts)))
     return Saying(tuple(counts), tuple(words), tuple(sentences))

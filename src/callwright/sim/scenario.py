@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callwright.audio.formats import AudioFormat, parse_format
 from callwright.errors import AudioFormatError, ScenarioError, UsageError
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings
-from callwright.sim.rules import BEHAVIORS
+from callwright.sim.rules import BEHAVIORS, RulesModel, line_of, spoken_arguments
 from callwright.sim.speech import Speech
 from callwright.sim.yamlfile import Field, did_you_mean, one_of, read_yaml
 from callwright.wire.profiles import PROFILES
 
 if TYPE_CHECKING:
+    from callwright.declare.tools import Tool
     from callwright.ids import Ms
 
 KEYS: Mapping[str, tuple[str, ...]] = {
@@ -59,8 +60,8 @@ _AGENT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _TRIGGER = re.compile(r"(?:(?P<tool>\w+)\.holding|(?P<anchor>[\w.]+)) \+ (?P<offset>\d{1,8}) ms")
 _ANCHORS = {anchor.value: anchor for anchor in Anchor if anchor is not Anchor.HOLDING}
 
-ToolsOf = Callable[[str], Collection[str]]
-"""Names of the tools of the agent with this entry (``module:object``)."""
+ToolsOf: TypeAlias = "Callable[[str], Mapping[str, Tool]]"
+"""The tools, by name, of the agent with this entry (``module:object``). Raises UsageError where it cannot be loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +147,16 @@ def locate_scenario(name_or_path: str, roots: Iterable[Path]) -> Path:
     return found[name_or_path]
 
 
-def load_scenario(path: Path, tools_of: ToolsOf | None = None, metrics: Collection[str] | None = None) -> Scenario:
-    """Read a scenario; with ``tools_of`` and ``metrics``, the names of tools and metrics in it are checked too.
+def load_scenario(
+    path: Path,
+    tools_of: ToolsOf | None = None,
+    metrics: Collection[str] | None = None,
+    clients: Collection[str] | None = None,
+) -> Scenario:
+    """Read a scenario and the rules file that it names.
 
-    Raises ScenarioError with file, line and column.
+    With ``tools_of``, its agent is loaded, and what both files say of tools is checked; with ``metrics`` and
+    ``clients``, the names of those are. Raises ScenarioError with file, line and column.
     """
     file = read_yaml(path)
     parts = _part(file, "")
@@ -161,8 +168,10 @@ def load_scenario(path: Path, tools_of: ToolsOf | None = None, metrics: Collecti
     model = _part(parts["model"], "model")
     rules = _rules(model["rules"], path.parent)
     speech = _speech(model["rules"], rules)
+    tools = _tools(parts["agent"], tools_of) if tools_of else None
+    RulesModel.load(rules, speech, tools=tools)  # for its mistakes: they are told before a call, too
     expect = _expectations(parts["expect"], speech, metrics)
-    before = _before(parts["before"], expect) if "before" in parts else None
+    before = _before(parts["before"], expect, clients) if "before" in parts else None
     others = parts["dialects"].mapping(PROFILES) if "dialects" in parts else {}
     return Scenario(
         name=path.stem,
@@ -173,7 +182,7 @@ def load_scenario(path: Path, tools_of: ToolsOf | None = None, metrics: Collecti
         rules=rules,
         rates={name: model[name].share() for name in BEHAVIORS if name in model},
         server=_server(parts["server"]) if "server" in parts else {},
-        caller=_steps(parts["caller"], speech, agent, tools_of),
+        caller=_steps(parts["caller"], speech, agent, tools),
         limit_ms=parts["limit_ms"].whole(1000, _LONGEST_MS) if "limit_ms" in parts else LIMIT_MS,
         expect=expect,
         before=before,
@@ -187,11 +196,23 @@ def _part(field: Field, name: str) -> dict[str, Field]:
 
 def _rules(field: Field, directory: Path) -> Path:
     """The rules file: beside the scenario, or one directory up."""
-    places = (directory / field.text(), directory.parent / field.text())
+    above = directory.resolve().parent if directory.name in ("", "..") else directory.parent
+    places = (directory, above)
     for place in places:
-        if place.is_file():
-            return place
-    raise field.expected(f"a rules file in {directory} or {directory.parent}")
+        if (place / field.text()).is_file():
+            return place / field.text()
+    near = did_you_mean(field.text(), [found.name for place in places for found in place.glob("*.yaml")])
+    raise field.error(
+        f"expected a rules file in the scenario's directory ({directory.resolve()}) or its parent ({above.resolve()}); "
+        f'got "{field.text()}"{near}'
+    )
+
+
+def _tools(field: Field, tools_of: ToolsOf) -> Mapping[str, Tool]:
+    try:
+        return tools_of(field.text())
+    except UsageError as problem:
+        raise field.error(str(problem)) from problem
 
 
 def _speech_beside(rules: Path) -> Path:
@@ -206,10 +227,13 @@ def _speech(field: Field, rules: Path) -> Speech:
 
 
 def _server(field: Field) -> dict[str, object]:
-    from callwright.sim.server.settings import ServerSettings  # only where needed: it brings the whole server
+    from callwright.sim.server.settings import SETTINGS, misfit  # only where needed: it brings the whole server
 
-    names = [setting.name for setting in fields(ServerSettings)]
-    return {name: setting.data() for name, setting in field.mapping(names).items()}
+    settings = field.mapping(SETTINGS)
+    for name, setting in settings.items():
+        if what := misfit(name, setting.data()):
+            raise setting.expected_unquoted(what)
+    return {name: setting.data() for name, setting in settings.items()}
 
 
 def _line(field: Field) -> LineSettings:
@@ -238,7 +262,7 @@ _LINE_READERS: Mapping[str, Callable[[Field], Any]] = {
 }
 
 
-def _steps(field: Field, speech: Speech, agent: str, tools_of: ToolsOf | None) -> tuple[Step, ...]:
+def _steps(field: Field, speech: Speech, agent: str, tools: Mapping[str, Tool] | None) -> tuple[Step, ...]:
     steps: list[Step] = []
     for entry in field.sequence():
         if steps and steps[-1].line_id is None:
@@ -246,23 +270,16 @@ def _steps(field: Field, speech: Speech, agent: str, tools_of: ToolsOf | None) -
         parts = _part(entry, "caller")
         if len(parts) != 2:
             raise entry.error("expected exactly one of says, does beside when")
-        trigger = _trigger(parts["when"], agent, tools_of)
+        trigger = _trigger(parts["when"], agent, tools)
         if trigger.anchor is Anchor.PREVIOUS_END and not steps:
             raise _trigger_error(parts["when"], str(trigger), "expected a line of the caller before it")
         if "does" in parts:
             parts["does"].choice(("hang_up",))
-        steps.append(Step(trigger, _line_of(parts["says"], speech, "caller") if "says" in parts else None))
+        steps.append(Step(trigger, line_of(parts["says"], speech, "caller") if "says" in parts else None))
     return tuple(steps)
 
 
-def _line_of(field: Field, speech: Speech, side: str) -> str:
-    line_id = field.choice(speech)
-    if (speech[line_id].kind == "agent") != (side == "agent"):
-        raise field.expected(f"a line of the {side}")
-    return line_id
-
-
-def _trigger(field: Field, agent: str, tools_of: ToolsOf | None) -> Trigger:
+def _trigger(field: Field, agent: str, tools: Mapping[str, Tool] | None) -> Trigger:
     text = " ".join(field.text().split())
     parsed = _TRIGGER.fullmatch(text)
     names = (*_ANCHORS, "<tool>.holding")
@@ -270,10 +287,7 @@ def _trigger(field: Field, agent: str, tools_of: ToolsOf | None) -> Trigger:
         raise _trigger_error(field, text, f"expected {one_of(names)}, and then + N ms")
     tool, anchor, offset_ms = parsed["tool"], parsed["anchor"], int(parsed["offset"])
     if tool is not None:
-        tools = tools_of(agent) if tools_of else (tool,)
-        if tool not in tools:
-            name = agent.partition(":")[0].rpartition(".")[2]
-            problem = f"agent {name} has no such tool ({', '.join(tools)}){did_you_mean(tool, tools)}"
+        if tools is not None and (problem := _holds_not(tool, agent, tools)):
             raise _trigger_error(field, f"{tool}.holding", problem)
         return Trigger(Anchor.HOLDING, offset_ms, tool)
     if anchor not in _ANCHORS:
@@ -284,6 +298,16 @@ def _trigger(field: Field, agent: str, tools_of: ToolsOf | None) -> Trigger:
     return Trigger(_ANCHORS[anchor], offset_ms)
 
 
+def _holds_not(tool: str, agent: str, tools: Mapping[str, Tool]) -> str | None:
+    """Why nothing is said while this tool runs; None where something is."""
+    if tool not in tools:
+        name = agent.partition(":")[0].rpartition(".")[2]
+        return f"agent {name} has no such tool ({', '.join(tools)}){did_you_mean(tool, tools)}"
+    if not spoken_arguments(tools[tool]):
+        return "the tool has no holding line; declare one of its arguments as callwright.Spoken"
+    return None
+
+
 def _trigger_error(field: Field, trigger: str, problem: str) -> ScenarioError:
     return ScenarioError(f'{field.place}: trigger "{trigger}": {problem}')
 
@@ -292,7 +316,7 @@ def _expectations(field: Field, speech: Speech, metrics: Collection[str] | None)
     parts = _part(field, "expect")
 
     def lines(key: str) -> tuple[str, ...]:
-        return tuple(_line_of(line, speech, "agent") for line in parts[key].sequence()) if key in parts else ()
+        return tuple(line_of(line, speech, "agent") for line in parts[key].sequence()) if key in parts else ()
 
     return Expectations(
         _limits(parts, "max", metrics), _limits(parts, "min", metrics), lines("heard"), lines("not_heard")
@@ -304,9 +328,10 @@ def _limits(parts: Mapping[str, Field], key: str, metrics: Collection[str] | Non
     return {name: limit.number() for name, limit in limits.items()}
 
 
-def _before(field: Field, expect: Expectations) -> Before:
+def _before(field: Field, expect: Expectations, clients: Collection[str] | None) -> Before:
     parts = _part(field, "before")
-    return Before(parts["client"].text(), _must_fail(parts["must_fail"], expect))
+    client = parts["client"].text() if clients is None else parts["client"].choice(clients)
+    return Before(client, _must_fail(parts["must_fail"], expect))
 
 
 def _must_fail(field: Field, expect: Expectations) -> tuple[str, ...]:

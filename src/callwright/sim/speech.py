@@ -8,21 +8,23 @@ Files are read when a line is first asked for, and kept for the life of the proc
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from callwright.audio.g711 import pcmu_decode
-from callwright.errors import AudioFormatError, UsageError
+from callwright.errors import UsageError
+from callwright.ids import Ms
+from callwright.sim.yamlfile import did_you_mean, one_of
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
-
-    from callwright.ids import Ms
 
 RATE_HZ = 16_000
 PER_MS = RATE_HZ // 1000
@@ -30,8 +32,11 @@ PER_MS = RATE_HZ // 1000
 Pcm: TypeAlias = npt.NDArray[np.int16]
 Kind = Literal["caller", "agent", "murmur", "bed", "music"]
 """What a sound is to a call; the turn rule reads this, never who is meant to speak."""
+Side = Literal["caller", "agent"]
+"""Whose lines: the agent's are those of its kind, the caller's are all others."""
 
 _WAV_FORMAT_PCMU = 7
+_RENDER = "make it again with scripts/render_speech.py"
 
 
 def normalise(word: str) -> str:
@@ -81,12 +86,32 @@ class Recording:
         return self.pcm[self.cut_at(first_word) : self.cut_at(last_word)]
 
 
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """What the index says of a line."""
+
+    voice: str
+    kind: Kind
+    text: str
+    file: str
+    ms: Ms
+    words: list[tuple[str, Ms, Ms]]
+
+    def mistake(self) -> str | None:
+        """What of it cannot be, beyond types."""
+        if not self.words or [word for word, _, _ in self.words] != self.text.split():
+            return "words: expected those of text, split at blanks"
+        times = [0, *(time for _, start, end in self.words for time in (start, end)), self.ms]
+        if times != sorted(times):
+            return "words: expected times in order, from 0 up to ms"
+        return None
+
+
 class Speech(Mapping[str, Recording]):
     """The recorded lines of one directory, by id, in the order of its index."""
 
     def __init__(self, directory: Path | Traversable) -> None:
         self._directory = directory
-        self._index: dict[str, dict[str, Any]] = json.loads((directory / "speech.json").read_text("utf-8"))
+        self._index = _read_index(directory)
         self._read: dict[str, Recording] = {}
 
     @staticmethod
@@ -94,7 +119,8 @@ class Speech(Mapping[str, Recording]):
         """The lines of `directory`, one object a process.
 
         Raises:
-            UsageError: there is no index in the directory.
+            UsageError: there is no index in the directory, something in it is wrong, or a file that it names is gone.
+                (Asking for a line raises it too, where its file is not what the index says.)
         """
         if not (directory / "speech.json").is_file():
             raise UsageError(f"{directory}: no speech.json; make it with scripts/render_speech.py")
@@ -108,11 +134,11 @@ class Speech(Mapping[str, Recording]):
             entry = self._index[line_id]
             self._read[line_id] = Recording(
                 id=line_id,
-                voice=entry["voice"],
-                kind=entry["kind"],
-                text=entry["text"],
-                pcm=_decode((self._directory / entry["file"]).read_bytes(), entry["file"]),
-                words=tuple(Word(*word) for word in entry["words"]),
+                voice=entry.voice,
+                kind=entry.kind,
+                text=entry.text,
+                pcm=_decode(self._directory / entry.file, entry.ms),
+                words=tuple(Word(*word) for word in entry.words),
             )
         return self._read[line_id]
 
@@ -125,17 +151,62 @@ class Speech(Mapping[str, Recording]):
     def __len__(self) -> int:
         return len(self._index)
 
+    def lines_of(self, side: Side) -> list[str]:
+        """The ids of one side's lines."""
+        return [line_id for line_id, entry in self._index.items() if (entry.kind == "agent") == (side == "agent")]
+
 
 _LOADED: dict[str, Speech] = {}
 
 
-def _decode(wav: bytes, name: str) -> Pcm:
-    chunks = dict(_chunks(wav))
+def _read_index(directory: Path | Traversable) -> dict[str, _Entry]:
+    path = directory / "speech.json"
+    try:
+        text = path.read_text("utf-8")
+        entries = json.loads(text)
+    except json.JSONDecodeError as problem:
+        raise UsageError(f"{path}:{problem.lineno}:{problem.colno}: expected JSON; {problem.msg}") from problem
+    except (OSError, UnicodeDecodeError) as problem:
+        raise UsageError(f"{path}: expected a file that can be read; got: {problem}") from problem
+    if not isinstance(entries, dict):
+        raise UsageError(f"{path}:1:1: expected an object with one entry per line, by its id")
+    index: dict[str, _Entry] = {}
+    for line_id, entry in entries.items():
+        try:
+            index[line_id] = msgspec.convert(entry, _Entry)
+            mistake = index[line_id].mistake()
+            if not (directory / index[line_id].file).is_file():
+                mistake = f"file: there is no {directory / index[line_id].file}; {_RENDER}"
+        except msgspec.ValidationError as problem:
+            mistake = _explained(str(problem))
+        if mistake:
+            before, _, _ = text.partition(f"{json.dumps(line_id, ensure_ascii=False)}:")
+            raise UsageError(f"{path}:{before.count(chr(10)) + 1}: {line_id}: {mistake}")
+    return index
+
+
+def _explained(problem: str) -> str:
+    """A mistake in an entry, with the names that there are where one is wrong."""
+    names = {r"unknown field `(.*)`": _Entry.__struct_fields__, r"Invalid enum value '(.*)'": get_args(Kind)}
+    for pattern, options in names.items():
+        if wrong := re.search(pattern, problem):
+            return f'expected {one_of(options)}; got "{wrong[1]}"{did_you_mean(wrong[1], options)}'
+    return problem
+
+
+def _decode(path: Path | Traversable, ms: Ms) -> Pcm:
+    """The samples of a WAV file that lasts so long."""
+    try:
+        chunks = dict(_chunks(path.read_bytes()))
+    except OSError as problem:
+        raise UsageError(f"{path}: expected a file that can be read; got: {problem.strerror}") from problem
     layout = chunks.get(b"fmt ", b"")
     tag, channels, rate_hz = (int.from_bytes(layout[a:b], "little") for a, b in ((0, 2), (2, 4), (4, 8)))
     if (tag, channels, rate_hz) != (_WAV_FORMAT_PCMU, 1, RATE_HZ) or b"data" not in chunks:
-        raise AudioFormatError(f"{name}: not a WAV file of G.711 μ-law, mono, {RATE_HZ} Hz; render it again")
+        raise UsageError(f"{path}: expected a WAV file of G.711 μ-law, mono, {RATE_HZ} Hz; {_RENDER}")
     pcm = np.array(pcmu_decode(chunks[b"data"]), dtype=np.int16)
+    if abs(len(pcm) - ms * PER_MS) > PER_MS:
+        raise UsageError(f"{path}: expected {ms} ms, as the index says; got {len(pcm) // PER_MS} ms; {_RENDER}")
     pcm.flags.writeable = False
     return pcm
 

@@ -8,7 +8,6 @@ caller ── line ── client (ours, or a baseline) ── connection ── 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,8 @@ from callwright.declare.agent import Agent, ModelChoice
 from callwright.errors import UsageError
 from callwright.ids import ItemId, Ms
 from callwright.runtime.call import CallResult, run
+from callwright.sim.agents import load_agent as load_agent
+from callwright.sim.agents import tools_of as tools_of
 from callwright.sim.baselines import BASELINES
 from callwright.sim.caller import ScriptedCaller, Step
 from callwright.sim.ear import Ear
@@ -154,23 +155,6 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
         connected_ms=result.connected_ms,
         error=_error(result),
     )
-
-
-def load_agent(entry: str) -> Agent:
-    """The agent that ``module:object`` names. Raises UsageError."""
-    module_name, _, attribute = entry.partition(":")
-    try:
-        agent = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError) as problem:
-        raise UsageError(f"agent {entry!r} cannot be loaded: {problem}") from problem
-    if not isinstance(agent, Agent):
-        raise UsageError(f"{entry!r} is a {type(agent).__name__}, not a callwright.Agent")
-    return agent
-
-
-def tools_of(entry: str) -> tuple[str, ...]:
-    """The names of an agent's tools. Raises UsageError."""
-    return tuple(load_agent(entry).tools)
 
 
 def _model(scenario: Scenario, speech: Speech) -> RulesModel:

@@ -8,10 +8,12 @@ he expects; a field that holds something else raises `ScenarioError`:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
+from math import isfinite
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,6 +24,8 @@ from callwright.errors import ScenarioError
 Scalar: TypeAlias = str | int | float | bool | None
 
 _MAX_BYTES = 1 << 20
+_SHOWN = 8
+"""Options that an error names at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,11 @@ class Field:
         """The error for a value that is something else than ``what``."""
         return self.error(f"expected {what}; got {self._shown()}")
 
+    def expected_unquoted(self, what: str) -> ScenarioError:
+        """The error for a value that is something else than ``what``, which is written without quotes."""
+        is_quoted = isinstance(self.node, yaml.ScalarNode) and self.node.style in ("'", '"') and _is_plain(self.node)
+        return self.error(f"expected {what}; got {self._shown()}{', a text: drop the quotes' if is_quoted else ''}")
+
     def mapping(self, allowed: Collection[str] | None = None, required: Iterable[str] = ()) -> dict[str, Field]:
         """The values of a mapping by key, in order; ``allowed`` of None takes any key."""
         if not isinstance(self.node, yaml.MappingNode):
@@ -55,19 +64,22 @@ class Field:
             key = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
             at_key = Field(self.file, self.name, key_node)
             if allowed is not None and key not in allowed:
-                raise at_key.error(f"expected {one_of(allowed)}; got {at_key._shown()}{did_you_mean(key, allowed)}")
+                near = did_you_mean(key, allowed)
+                raise at_key.error(f"expected {one_of(allowed, key)}; got {at_key._shown()}{near}")
             if key in fields:
                 raise at_key.error(f"expected every key once; got a second {at_key._shown()}")
             fields[key] = Field(self.file, f"{self.name}.{key}" if self.name else key, value)
         for key in required:
             if key not in fields:
-                raise self.error(f"expected a key {key!r}; got {', '.join(fields) or 'none'}")
+                raise self.error(f"expected a key {key!r}, which is missing here")
         return fields
 
-    def sequence(self) -> list[Field]:
-        """The values of a list, in order; they are named by their number, from 1."""
+    def sequence(self, least: int = 0) -> list[Field]:
+        """The values of a list of at least so many, in order; they are named by their number, from 1."""
         if not isinstance(self.node, yaml.SequenceNode):
             raise self.expected("a list")
+        if len(self.node.value) < least:
+            raise self.error(f"expected a list of at least {least}; got {len(self.node.value) or 'none'}")
         return [Field(self.file, f"{self.name} {n}", node) for n, node in enumerate(self.node.value, 1)]
 
     def scalar(self) -> Scalar:
@@ -96,14 +108,14 @@ class Field:
         """A whole number from ``low`` to ``high``."""
         value = self.scalar()
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise self.expected(f"a whole number from {low} to {high}")
+            raise self.expected_unquoted(f"a whole number from {low} to {high}")
         return value
 
     def number(self) -> float:
         """A number."""
         value = self.scalar()
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            raise self.expected("a number")
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not isfinite(value):
+            raise self.expected_unquoted("a number")
         return value
 
     def share(self) -> float:
@@ -120,20 +132,25 @@ class Field:
         """True or false."""
         value = self.scalar()
         if not isinstance(value, bool):
-            raise self.expected("true or false")
+            raise self.expected_unquoted("true or false")
         return value
 
     def choice(self, options: Collection[str]) -> str:
         """One of ``options``."""
         value = self.scalar()
         if not isinstance(value, str) or value not in options:
-            raise self.error(f"expected {one_of(options)}; got {self._shown()}{did_you_mean(str(value), options)}")
+            near = did_you_mean(str(value), options)
+            raise self.error(f"expected {one_of(options, str(value))}; got {self._shown()}{near}")
         return value
 
     def _shown(self) -> str:
         if isinstance(self.node, yaml.ScalarNode):
             return f'"{self.node.value}"'
-        return "a list" if isinstance(self.node, yaml.SequenceNode) else "a mapping"
+        if not isinstance(self.node, yaml.SequenceNode):
+            return "a mapping"
+        if len(self.node.value) > 3 or not all(isinstance(node, yaml.ScalarNode) for node in self.node.value):
+            return "a list"
+        return f"[{', '.join(node.value for node in self.node.value)}]"
 
 
 def read_yaml(path: Path) -> Field:
@@ -161,9 +178,12 @@ def read_yaml(path: Path) -> Field:
     return Field(name, "", node)
 
 
-def one_of(options: Collection[str]) -> str:
-    """The options as a phrase for an error."""
-    return f"one of {', '.join(options)}" if options else "nothing"
+def one_of(options: Collection[str], given: str = "") -> str:
+    """The options as a phrase for an error; of many, only those nearest to what was given."""
+    if len(options) <= _SHOWN:
+        return f"one of {', '.join(options)}" if options else "nothing"
+    nearest = get_close_matches(given, list(options), n=_SHOWN, cutoff=0.0)
+    return f"one of {len(options)} names, nearest {', '.join(nearest)}"
 
 
 def did_you_mean(given: str, options: Iterable[str]) -> str:
@@ -174,6 +194,11 @@ def did_you_mean(given: str, options: Iterable[str]) -> str:
 
 def _place(file: str, mark: yaml.Mark) -> str:
     return f"{file}:{mark.line + 1}:{mark.column + 1}"
+
+
+def _is_plain(node: yaml.ScalarNode) -> bool:
+    """Whether this text would be a number or truth value without its quotes."""
+    return bool(re.fullmatch(r"[-+]?\d+(\.\d+)?|true|false", node.value))
 
 
 def _scalar(node: yaml.ScalarNode) -> object:

@@ -6,15 +6,17 @@ A rate is a probability. The defaults are what was measured on the live service;
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, get_type_hints
 
 from callwright.errors import UsageError
 from callwright.ids import Ms
+from callwright.sim.caller import REPLY_ENDS_AFTER_MS
 from callwright.sim.server.dialects import Dialect, Habit, dialect_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 MsRange = tuple[Ms, Ms]
 
@@ -24,6 +26,8 @@ _REFERENCE = "documented limit, Nov 2026"
 _FRAMES = "five frames of 32 ms, documented for the live service; only misread audio has less voice in a row"
 _RECORDED = "median over the recorded lines"
 _OURS = "chosen here; not measured"
+_QUIET_ENDS_MS: Ms = 200
+"""Twice what the ends of two recorded lines in a row were measured to lie below the caller's threshold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +109,18 @@ class ServerSettings:
     ] = True
 
     def __post_init__(self) -> None:
-        for name, value in ((f.name, getattr(self, f.name)) for f in fields(self)):
-            if isinstance(value, tuple) and not 0 <= value[0] <= value[1]:
-                raise UsageError(f"server setting {name}: {value} is not a range (low, high) of milliseconds")
-            if name.endswith("_rate") and not 0 <= value <= 1:
-                raise UsageError(f"server setting {name}: {value} is not between 0 and 1")
-        if self.pace <= 0:
-            raise UsageError(f"server setting pace: {self.pace} is not positive")
         dialect_of(self.dialect)
+        for name in SETTINGS:
+            if what := misfit(name, getattr(self, name)):
+                raise UsageError(f"server setting {name}: expected {what}; got {getattr(self, name)}")
 
     @staticmethod
     def for_dialect(name: str, given: Mapping[str, Any] | None = None) -> ServerSettings:
         """The settings of a dialect, with those that are given by name. Raises UsageError for what does not exist."""
         changes = {key: value for key, (value, _) in dialect_of(name).settings.items()} | dict(given or {})
-        known = [each.name for each in fields(ServerSettings) if each.name != "dialect"]
         for key in changes:
-            if key not in known:
-                raise UsageError(f"the local server has no setting {key!r}; settings: {', '.join(sorted(known))}")
+            if key not in SETTINGS:
+                raise UsageError(f"the local server has no setting {key!r}; settings: {', '.join(sorted(SETTINGS))}")
         values: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in changes.items()
         }
@@ -135,6 +134,43 @@ class ServerSettings:
     def has(self, habit: Habit) -> bool:
         """Whether this server has a habit."""
         return habit in self.speaks.habits
+
+
+_TYPES = get_type_hints(ServerSettings)
+SETTINGS = tuple(each.name for each in fields(ServerSettings) if each.name != "dialect")
+"""The names of all settings, in the order of their declaration. The dialect is chosen by the agent's model."""
+
+_LONGEST_MS: Ms = 6 * 3_600_000
+_SHARE = (0, 1)
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    **{name: _SHARE for name in SETTINGS if name.endswith("_rate")},
+    "voice_share": _SHARE,
+    "voice_threshold": _SHARE,
+    "pace": (0.01, 1000),
+    "chunk_ms": (20, 10_000),
+    "sentence_pause_ms": (0, REPLY_ENDS_AFTER_MS - _QUIET_ENDS_MS),
+}
+"""The least and the most of each setting that is not just a time."""
+_WHY = {
+    "sentence_pause_ms": f": after {REPLY_ENDS_AFTER_MS} ms of silence a caller takes the reply for over, "
+    f"and the ends of two lines may be as good as silent for {_QUIET_ENDS_MS} ms"
+}
+
+
+def misfit(name: str, value: object) -> str | None:
+    """What the setting of this name takes, where ``value`` is nothing of the kind; None where it is."""
+    kind = _TYPES[name]
+    low, high = _BOUNDS.get(name, (0, _LONGEST_MS))
+    if kind is bool:
+        return None if isinstance(value, bool) else "true or false"
+    if kind == MsRange:
+        fits = isinstance(value, (tuple, list)) and len(value) == 2 and all(type(end) is int for end in value)
+        fits = fits and low <= value[0] <= value[1] <= high  # type: ignore[index]
+        return None if fits else "two whole numbers of ms, the lower one first, such as [430, 640]"
+    what, types = ("a whole number of ms", (int,)) if kind is Ms else ("a number", (int, float))
+    if type(value) in types and low <= value <= high:  # type: ignore[operator]
+        return None
+    return f"{what} from {low} to {high}{_WHY.get(name, '')}"
 
 
 class SettingInfo(NamedTuple):
@@ -158,6 +194,7 @@ def list_differences(dialect: str) -> Iterator[SettingInfo]:
 def list_settings() -> Iterator[SettingInfo]:
     """All settings in the order of their declaration."""
     hints = get_type_hints(ServerSettings, include_extras=True)
-    for each in fields(ServerSettings):
-        about, source = hints[each.name].__metadata__
-        yield SettingInfo(each.name, each.default, about, source)
+    usual = ServerSettings()
+    for name in SETTINGS:
+        about, source = hints[name].__metadata__
+        yield SettingInfo(name, getattr(usual, name), about, source)
