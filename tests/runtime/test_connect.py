@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import traceback
 
 import pytest
 
@@ -108,6 +109,16 @@ def test_tls_to_a_server_without_it_is_told() -> None:
     for make in (WebSocketConnector, PicowsConnector):
         with pytest.raises(ConnectionFailed, match="is TLS spoken there"):
             asyncio.run(play(make))
+
+
+@pytest.mark.parametrize("make", [WebSocketConnector, PicowsConnector])
+def test_c156_a_key_in_the_address_is_not_told_when_nobody_is_there(
+    make: type[WebSocketConnector | PicowsConnector],
+) -> None:
+    """Some put it into the query or before the host; neither the error nor its traceback shows it."""
+    with pytest.raises(ConnectionFailed, match="cannot connect") as failed:
+        asyncio.run(make(Endpoint(f"ws://user:{KEY}@127.0.0.1:1/v1/realtime?api_key={KEY}")).connect(Witness()))
+    assert KEY not in "".join(traceback.format_exception(failed.value))
 
 
 def test_picows_is_taken_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:

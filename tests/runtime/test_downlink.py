@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from callwright.audio.formats import PCM, PCM16_16K, PCM16_24K, PCMA_8K, PCMU_8K, AudioFormat, Encoding
 from callwright.audio.g711 import pcma_encode, pcmu_encode
-from callwright.audio.resample import resample
+from callwright.audio.resample import Resampler, resample
 from callwright.core.ports import LineSink, PlayedReports
 from callwright.ids import ItemId, MarkId
 from callwright.runtime.downlink import Downlink
@@ -99,10 +100,10 @@ def test_c122_odd_bytes_shift_nothing(line_format: AudioFormat) -> None:
     line, source = Handed(line_format), sweep()
     down = Downlink(line, PCM16_24K)
     counted = sum(feed(down, A, piece) for piece in cut(source.tobytes() + b"\x7f", [1, 3, 4_799, 4_801]))
-    down.finish(A, 0)
+    assert down.finish(A, 0) == 1
     for piece in cut(source.tobytes(), [4_801, 1, 3]):
         feed(down, B, piece)
-    down.finish(B, 0)
+    assert down.finish(B, 0) == 0
     assert counted == len(source)
     assert line.of(A) == line.of(B) == converted(source, line_format)
 
@@ -168,6 +169,22 @@ def test_late_audio_behind_a_finished_item_is_a_conversion_of_its_own() -> None:
         feed(down, A, source.tobytes())
         down.finish(A, 0)
     assert line.of(A) == 2 * converted(source, PCMU_8K)
+
+
+def test_a_finished_item_is_forgotten() -> None:
+    """A long call has hundreds of items, and a filter for each would stay."""
+    down = Downlink(Handed(PCMU_8K), PCM16_24K)
+    before = resamplers()
+    for number in range(100):
+        item_id = ItemId(f"item {number}")
+        feed(down, item_id, bytes(4_801))
+        assert resamplers() == before + 1
+        down.finish(item_id, 0)
+    assert resamplers() == before
+
+
+def resamplers() -> int:
+    return sum(isinstance(each, Resampler) for each in gc.get_objects())
 
 
 def test_nothing_is_handed_on_where_there_is_nothing() -> None:

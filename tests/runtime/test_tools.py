@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
+import time
 from typing import Any, Literal
 
 import msgspec
@@ -74,6 +76,17 @@ async def slow(ctx: cw.Context[str]) -> str:
 
 
 @desk.tool
+async def blocks(ctx: cw.Context[str]) -> str:
+    """Compute for 250 ms, twice, with a pause in between."""
+    for _ in range(2):
+        until_s = time.perf_counter() + 0.25
+        while time.perf_counter() < until_s:
+            pass
+        await asyncio.sleep(0.01)
+    return "computed"
+
+
+@desk.tool
 async def stops_itself(ctx: cw.Context[str]) -> str:
     """Be cancelled from within."""
     raise asyncio.CancelledError
@@ -87,7 +100,11 @@ def tool_ends(*calls: tuple[str, str], close_at_s: float = 20) -> list[tuple[int
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         runner = ToolRunner(
-            desk.tools, deps="the shop", party="guest:7", finished=lambda end: ends.append((loop.now_ms(), end))
+            desk.tools,
+            deps="the shop",
+            party="guest:7",
+            finished=lambda end: ends.append((loop.now_ms(), end)),
+            note=pytest.fail,
         )
         for number, (name, arguments) in enumerate(calls):
             runner.start(StartTool(ToolCallId(f"k{number}"), name, arguments))
@@ -137,13 +154,16 @@ def test_a_tool_knows_its_call_and_the_party_comes_from_the_app() -> None:
     ],
 )
 def test_c087_an_exception_is_told_by_its_kind(name: str, exception: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Its text may quote anything, so it is for the log."""
+    """Its text may quote anything, so that the log has its type and place; the whole of it is there at DEBUG."""
+    caplog.set_level(logging.DEBUG, "callwright.runtime.tools")
     end = the_end(name)
     assert end.outcome is ToolOutcome.RAISED
     assert problem(end) == f"the tool failed ({exception})"
-    (record,) = caplog.records
-    assert (record.levelno, record.name) == (logging.ERROR, "callwright.runtime.tools")
-    assert record.exc_info  # the whole of it is in the log
+    told, whole = caplog.records
+    assert (told.levelno, told.exc_info) == (logging.ERROR, None)
+    assert re.fullmatch(rf"tool {name} raised {exception} at .*\.py:\d+", told.getMessage())
+    assert whole.levelno == logging.DEBUG
+    assert whole.exc_info
 
 
 @pytest.mark.parametrize(
@@ -196,9 +216,38 @@ def test_a_tool_that_is_stopped_before_its_first_step_is_reported() -> None:
     ends: list[ToolFinished] = []
 
     async def go() -> None:
-        runner = ToolRunner(desk.tools, deps="the shop", party=None, finished=ends.append)
+        runner = ToolRunner(desk.tools, deps="the shop", party=None, finished=ends.append, note=pytest.fail)
         runner.start(StartTool(ToolCallId("k0"), "plain", "{}"))
         await runner.close()
 
     run_virtual(go())
     assert [end.outcome for end in ends] == [ToolOutcome.CANCELLED]
+
+
+def test_c127_a_tool_that_blocks_the_loop_is_named_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
+    """A call hears and says nothing meanwhile. One that only waits beside it is not accused."""
+    notes: list[str] = []
+    ends: list[ToolFinished] = []
+
+    async def go() -> None:
+        is_over = asyncio.Event()
+
+        def finished(end: ToolFinished) -> None:
+            ends.append(end)
+            is_over.set()
+
+        runner = ToolRunner(desk.tools, deps="the shop", party=None, finished=finished, note=notes.append)
+        runner.start(StartTool(ToolCallId("k0"), "raises_later", "{}"))
+        runner.start(StartTool(ToolCallId("k1"), "blocks", "{}"))
+        await is_over.wait()
+        await runner.close()
+
+    asyncio.run(go())
+    assert [(end.tool_call_id, end.output) for end in ends[:1]] == [("k1", "computed")]
+    assert len(notes) == 2
+    for note in notes:
+        told = re.fullmatch(r"the event loop stood still for (\d+) ms while tool blocks ran; (.*)", note)
+        assert told
+        assert int(told[1]) >= 250
+        assert told[2] == "run blocking work with asyncio.to_thread"
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == notes

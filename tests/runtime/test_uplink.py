@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +49,20 @@ def test_c046_the_hold_is_5_s_and_the_oldest_is_dropped_and_counted() -> None:
     uplink.open(sent)
     assert sent[0] == encode_append(frames(1, first=3)[0])
     assert uplink.lost_ms == 60
+
+
+def test_a_frame_that_was_sent_is_not_kept() -> None:
+    """Neither one that was held nor one that went straight through: an hour has 180,000."""
+    uplink, sent = Uplink(), Sent()
+    given_frames = frames(20)
+    before = [sys.getrefcount(frame) for frame in given_frames]
+    for frame in given_frames[:10]:
+        uplink.frame(frame)
+    uplink.open(sent)
+    for frame in given_frames[10:]:
+        uplink.frame(frame)
+    del frame
+    assert [sys.getrefcount(frame) for frame in given_frames] == before
 
 
 def test_an_uplink_that_is_closed_sends_nothing() -> None:

@@ -66,8 +66,8 @@ def test_c128_a_message_over_16_mib_ends_the_call_by_name(make: Callable[[Endpoi
 
     code, reason = asyncio.run(meet())
     assert code == 1009
+    assert reason.startswith("a message of the server is longer than 16777216 bytes (")
     assert "20000000" in reason
-    assert "16777216" in reason
 
 
 @CONNECTORS

@@ -76,7 +76,7 @@ class Line(Protocol):
 
 
 class ModelSink(Protocol):
-    """What a connection calls."""
+    """What a connection calls: never before ``connect`` has returned, and never from within ``send``."""
 
     def on_message(self, message: bytes | str) -> None:
         """One whole message of the server, as it came."""
@@ -99,4 +99,7 @@ class Connector(Protocol):
     """Opens connections to one model."""
 
     async def connect(self, sink: ModelSink) -> ModelConnection:
-        """Connect. Raises ConnectionFailed with the reason and what to do."""
+        """Connect; nothing is reported to ``sink`` before this has returned.
+
+        Raises ConnectionFailed with the reason and what to do.
+        """

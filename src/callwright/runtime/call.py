@@ -29,7 +29,7 @@ from callwright.errors import CallwrightError, RemoteProtocolError, UsageError
 from callwright.ids import ItemId, MarkId, Ms, ResponseId
 from callwright.runtime.connect import connect_to
 from callwright.runtime.downlink import Downlink
-from callwright.runtime.tools import ToolRunner
+from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
 from callwright.runtime.uplink import Uplink
 from callwright.wire.client import SessionUpdate
@@ -68,6 +68,9 @@ class CallResult:
     """Length of the model's connection."""
     anomalies: tuple[str, ...]
     """What happened out of order and was survived."""
+    unknown: Mapping[str, int]
+    """What the server sent and is not known here, passed over and counted: event types, ``item TYPE``, and fields as
+    ``EVENT TYPE: path.to.field``."""
 
 
 async def run(
@@ -122,7 +125,7 @@ class Call:
         self._line = line
         self._down = Downlink(line, output_format)
         self._model = ModelSide(self, profile, configuration(agent, line.input_format), line.input_format)
-        self._tools = ToolRunner(agent.tools, deps=deps, party=party, finished=self.handle)
+        self._tools = ToolRunner(agent.tools, deps=deps, party=party, finished=self.handle, note=self.note)
         self._timer: asyncio.TimerHandle | None = None
         self._anomalies: list[str] = []
         self._ready_ms: Ms | None = None
@@ -134,7 +137,7 @@ class Call:
             **dict.fromkeys(get_args(do.Request), self._model.request),
             do.OpenUplink: self._open_uplink,
             do.PlayAudio: lambda command: self._down.play(command.item_id, command.generation, command.samples),
-            do.FinishItem: lambda command: self._down.finish(command.item_id, command.generation),
+            do.FinishItem: self._finish,
             do.SendMark: lambda command: line.mark(command.mark_id),
             do.ClearPlayout: lambda command: self._down.clear(),
             do.StartTool: self._tools.start,
@@ -223,15 +226,20 @@ class Call:
             lost_ms=self.uplink.lost_ms,
             connected_ms=self._model.connected_ms(),
             anomalies=tuple(self._anomalies),
+            unknown=self._model.unknown(),
         )
 
     def _open_uplink(self, _command: do.OpenUplink) -> None:
         self._ready_ms = self.clock.now_ms()
         self.uplink.open(self._model)
 
+    def _finish(self, command: do.FinishItem) -> None:
+        if self._down.finish(command.item_id, command.generation):
+            self.note(f"item {command.item_id} ended in half a sample, which was dropped")
+
     def _note(self, command: do.NoteAnomaly) -> None:
         self._anomalies.append(command.what)
-        _log.info("%s", command.what)
+        _log.debug("%s", command.what)  # it may quote the server, and the server may quote the caller
 
     def note(self, what: str) -> None:
         """Put something out of order on record that the core does not see."""
@@ -245,7 +253,8 @@ class Call:
 
     def _fail(self, problem: Exception) -> None:
         if self.ended.done():
-            _log.error("after the end of the call", exc_info=problem)
+            _log.error("after the end of the call: %s", kind_and_place(problem))
+            _log.debug("after the end of the call", exc_info=problem)
         else:
             self.ended.set_exception(problem)
 
@@ -344,6 +353,10 @@ class ModelSide:
             await self._connection.close()
         if self._closed_at_ms is None:
             self._closed_at_ms = self._call.clock.now_ms()
+
+    def unknown(self) -> dict[str, int]:
+        """What of the server's messages was passed over, and how often."""
+        return {**self._decoder.unknown_types, **self._decoder.unknown_fields}
 
     def connected_ms(self) -> Ms:
         """How long the connection stood."""

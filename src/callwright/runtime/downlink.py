@@ -52,13 +52,19 @@ class Downlink:
 
     def play(self, item_id: ItemId, generation: int, samples: Samples) -> None:
         """Hand the next ``samples`` of the accepted piece to the line."""
-        piece, rest = self._samples[:samples], self._samples[samples:]
-        self._samples = rest if len(rest) else _NOTHING  # an empty view would keep the whole piece
+        piece, self._samples = self._samples, _NOTHING  # not an empty view, which would keep the whole piece
+        if samples < len(piece):
+            piece, self._samples = piece[:samples], piece[samples:]
         self._hand_on(item_id, generation, self._items[item_id].resampler.process(piece))
 
-    def finish(self, item_id: ItemId, generation: int) -> None:
-        """Hand on what the conversion of this item still holds back; its next audio begins a new one."""
-        self._hand_on(item_id, generation, self._items.pop(item_id).resampler.flush())
+    def finish(self, item_id: ItemId, generation: int) -> int:
+        """Hand on what the conversion of this item still holds back; its next audio begins a new one.
+
+        Returns how many bytes were dropped: 1 if the item ended in half a sample, otherwise 0.
+        """
+        item = self._items.pop(item_id)
+        self._hand_on(item_id, generation, item.resampler.flush())
+        return item.carry.end()
 
     def clear(self) -> None:
         """Empty the line; what was in conversion belongs to what was cleared."""

@@ -1,40 +1,55 @@
 """Runs the tools of one call, beside its audio and never in its way.
 
 Every started tool ends in one ``ToolFinished``, whatever happens to it. The text for the model says what went wrong
-in general; what exactly is for the log, as an exception may quote anything.
+in general, and so does the log: an exception may quote anything, so the whole of it is told at ``DEBUG`` only.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from typing import Generic
+import traceback
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from typing import Any, Final, Generic, TypeAlias
 
 import msgspec
 
 from callwright.core.commands import StartTool
 from callwright.core.events import ToolFinished, ToolOutcome
 from callwright.declare.tools import Context, Deps, Tool
+from callwright.ids import Ms
+
+STANDSTILL_MS: Final[Ms] = 200
+"""A tool that holds the event loop up for so long is named: ten frames of the caller wait meanwhile."""
 
 _log = logging.getLogger(__name__)
+_Output: TypeAlias = tuple[ToolOutcome, str]
 
 
 class ToolRunner(Generic[Deps]):
-    """Runs tools as tasks and reports their ends."""
+    """Runs tools as tasks and reports their ends; ``note`` is told of what a tool did to the call."""
 
     def __init__(
-        self, tools: Mapping[str, Tool], *, deps: Deps, party: str | None, finished: Callable[[ToolFinished], None]
+        self,
+        tools: Mapping[str, Tool],
+        *,
+        deps: Deps,
+        party: str | None,
+        finished: Callable[[ToolFinished], None],
+        note: Callable[[str], None],
     ) -> None:
         self._tools = tools
         self._deps = deps
         self._party = party
         self._finished = finished
-        self._running: dict[asyncio.Task[tuple[ToolOutcome, str]], None] = {}
+        self._note = note
+        self._running: dict[asyncio.Task[_Output], None] = {}
 
     def start(self, command: StartTool) -> None:
         """Begin to run a tool; its end is reported to ``finished`` later, never from here."""
-        task = asyncio.get_running_loop().create_task(self._outcome(command), name=f"tool {command.name}")
+        loop = asyncio.get_running_loop()
+        timed = _Timed(self._outcome(command), loop.time, lambda ms: self._stood_still(command.name, ms))
+        task = loop.create_task(timed, name=f"tool {command.name}")
         self._running[task] = None
         task.add_done_callback(lambda done: self._ended(command, done))
 
@@ -45,14 +60,19 @@ class ToolRunner(Generic[Deps]):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
 
-    def _ended(self, command: StartTool, task: asyncio.Task[tuple[ToolOutcome, str]]) -> None:
+    def _stood_still(self, name: str, ms: Ms) -> None:
+        what = f"the event loop stood still for {ms} ms while tool {name} ran; run blocking work with asyncio.to_thread"
+        _log.warning("%s", what)
+        self._note(what)
+
+    def _ended(self, command: StartTool, task: asyncio.Task[_Output]) -> None:
         """Report an end: from the task's own end, since a task that is stopped before its first step never runs."""
         del self._running[task]
         stopped = ToolOutcome.CANCELLED, _problem("the tool was stopped before it was through")
         outcome, output = stopped if task.cancelled() else task.result()
         self._finished(ToolFinished(command.tool_call_id, outcome, output))
 
-    async def _outcome(self, command: StartTool) -> tuple[ToolOutcome, str]:
+    async def _outcome(self, command: StartTool) -> _Output:
         tool = self._tools[command.name]
         try:
             arguments = msgspec.json.decode(command.arguments or "{}", type=tool.arguments)
@@ -66,8 +86,50 @@ class ToolRunner(Generic[Deps]):
         except TimeoutError:
             return ToolOutcome.TIMED_OUT, _problem("the tool took too long; whether it worked is not known")
         except Exception as problem:  # a user's tool may raise anything; the caller must still get an answer
-            _log.exception("tool %s raised", command.name)
+            _log.error("tool %s raised %s", command.name, kind_and_place(problem))
+            _log.debug("tool %s raised", command.name, exc_info=problem)
             return ToolOutcome.RAISED, _problem(f"the tool failed ({type(problem).__name__})")
+
+
+class _Timed(Coroutine[Any, Any, _Output]):
+    """The coroutine of a tool, with a watch on how long each of its steps keeps everything else waiting."""
+
+    def __init__(
+        self, tool: Coroutine[Any, Any, _Output], now_s: Callable[[], float], stood_still: Callable[[Ms], None]
+    ) -> None:
+        self.cr_await = tool  # where a waiting task is looked for
+        self._now_s = now_s
+        self._stood_still = stood_still
+
+    def __await__(self) -> Generator[Any, Any, _Output]:
+        return self.cr_await.__await__()
+
+    def send(self, value: Any) -> Any:
+        """Take the next step."""
+        return self._step(self.cr_await.send, value)
+
+    def throw(self, *problem: Any) -> Any:
+        """Take the next step with an exception, as when the task is cancelled."""
+        return self._step(self.cr_await.throw, *problem)
+
+    def close(self) -> None:
+        """End it where it is."""
+        self.cr_await.close()
+
+    def _step(self, step: Callable[..., Any], *given: Any) -> Any:
+        began_s = self._now_s()
+        try:
+            return step(*given)
+        finally:
+            took_ms = round((self._now_s() - began_s) * 1000)
+            if took_ms >= STANDSTILL_MS:
+                self._stood_still(took_ms)
+
+
+def kind_and_place(problem: BaseException) -> str:
+    """What may be told of a caught exception at any level: its type and where it was raised, not its text."""
+    *_, (frame, line) = traceback.walk_tb(problem.__traceback__)
+    return f"{type(problem).__name__} at {frame.f_code.co_filename}:{line}"
 
 
 def _text(result: object) -> str:

@@ -62,6 +62,7 @@ class NaiveClient:
             lost_ms=0,
             connected_ms=self._clock.now_ms() - connected_at_ms,
             anomalies=(),
+            unknown={},
         )
 
     def end(self, by: str, reason: str) -> None:
