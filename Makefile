@@ -20,6 +20,7 @@ $(READY): pyproject.toml requirements.lock scripts/setup
 	@touch $(READY)
 
 setup: $(READY)
+	@sh scripts/setup check
 
 test: $(READY)
 	@$(PY) -m pytest

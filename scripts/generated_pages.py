@@ -3,8 +3,8 @@
     python scripts/generated_pages.py            write them
     python scripts/generated_pages.py --check    say which are stale, and exit with 1 if one is
 
-README.md holds a real run of the demo; the references of scenarios and of the local server's settings come from the
-schema and from the settings themselves.
+README.md holds a real run of the demo; the references of scenarios, of the local server's settings and of the rows of a
+trace come from the schema, the settings, and the core's events and commands themselves.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->"
@@ -101,6 +102,30 @@ def kind(value: Mapping[str, Any]) -> str:
     return what if default == [] else f"{what}; default {told(default)}"
 
 
+def trace_rows() -> str:
+    """The rows of a trace: every event and command of the core, by where it comes from or goes to."""
+    from callwright.core import commands, events
+
+    parts = {
+        "`on`: from the model": events.ModelEvent,
+        "`on`: from the line": events.LineEvent,
+        "`on`: from the tools and the app": events.AppEvent,
+        "`do`: to the model": commands.ModelCommand,
+        "`do`: to the line": commands.LineCommand,
+        "`do`: to the tool runner and the record": commands.StartTool | commands.NoteAnomaly,
+    }
+    told = [kind for kinds in parts.values() for kind in get_args(kinds)]
+    assert {*told} == {*get_args(events.Event), *get_args(commands.Command)}
+    head = ("row", "content", "means")
+    return "\n".join(f"### {title}\n\n{table(head, map(row, get_args(kinds)))}" for title, kinds in parts.items())
+
+
+def row(kind: type[Any]) -> tuple[str, str, str]:
+    """Name, fields and meaning of an event or command."""
+    names = ", ".join(f"`{field.name}`" for field in fields(kind))
+    return f"`{kind.__name__}`", names, " ".join((kind.__doc__ or "").split()).replace("``", "`")
+
+
 def table(head: tuple[str, ...], body: Any) -> str:
     """A Markdown table."""
     lines = [head, ("---",) * len(head), *body]
@@ -109,6 +134,7 @@ def table(head: tuple[str, ...], body: Any) -> str:
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "README.md": demo,
+    "docs/how-to/read-a-trace.md": trace_rows,
     "docs/reference/scenario.md": scenario_keys,
     "docs/reference/server-settings.md": server_settings,
 }

@@ -111,6 +111,12 @@ def test_the_reference_names_no_command_or_option_that_is_not_there() -> None:
     assert not sorted(set(re.findall(r"`(--[a-z-]+)", page)) - options)
 
 
+def test_completion_shows_every_public_name_and_no_other() -> None:
+    """What an interpreter offers behind ``callwright.`` is what ``__all__`` says."""
+    package = importlib.import_module("callwright")
+    assert dir(package) == sorted(package.__all__)
+
+
 def test_every_public_name_has_a_docstring() -> None:
     """A constant counts as described by its type; a class or function says for itself what it is."""
     undescribed = []

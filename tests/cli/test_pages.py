@@ -8,13 +8,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.cli.calling import HOTEL, process
+
+from callwright.sim.rules import RulesModel
+from callwright.sim.speech import Speech
 
 ROOT = Path(__file__).parent.parent.parent
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-call.md"
 FILE = re.compile(r"^`night/(\S+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^\$ \.\./\.venv/bin/callwright (.+)$", re.MULTILINE)
+COMMAND = re.compile(r"^\$ callwright (.+)$", re.MULTILINE)
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def test_generated_pages_are_fresh() -> None:
@@ -40,6 +45,28 @@ def test_the_tutorial_works_when_it_is_followed(tmp_path: Path) -> None:
     scenario.write_text(
         scenario.read_text("utf-8").replace("look_up_booking.holding", "look_up_boking.holding"), "utf-8"
     )
+    assert "mkdir ../night" in text  # outside the clone, where it is nobody's untracked file
     wrong = process("call", "booking.yaml", cwd=tmp_path)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("callwright: booking.yaml:8:12: trigger ")
+
+
+def test_the_example_of_the_rules_reference_can_be_played_by(tmp_path: Path) -> None:
+    """It has every key that the page lists, and the reader of rules files takes it."""
+    page = (ROOT / "docs" / "reference" / "rules.md").read_text("utf-8")
+    example = next(code for language, code in FENCE.findall(page) if language == "yaml")
+    path = tmp_path / "example.model.yaml"
+    path.write_text(example, "utf-8")
+    RulesModel.load(path, Speech.load(HOTEL / "speech"))
+    keys = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert {"opening", "recaps", "when", "answers"} <= {*keys}
+    assert not [key for key in keys if not re.search(rf"\b{key}:", example)]
+
+
+def test_the_line_of_the_how_to_is_a_line() -> None:
+    """Its code is run as it stands there, and put through what every line must do."""
+    page = (ROOT / "docs" / "how-to" / "bring-a-line.md").read_text("utf-8")
+    line, check, _ = (code for language, code in FENCE.findall(page) if language == "python")
+    names: dict[str, Any] = {}
+    exec(line + check, names)
+    names["test_my_line"]()
