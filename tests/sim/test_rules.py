@@ -368,7 +368,9 @@ DESK = cw.Agent("desk", model=cw.polyai(), instructions="Be brief.")
 
 
 @DESK.tool
-async def look_up_booking(ctx: cw.Context[None], surname: str, holding: cw.Spoken, nights: int = 1) -> cw.Facts:
+async def look_up_booking(
+    ctx: cw.Context[None], surname: str, holding: cw.Spoken, nights: int | None = None, room: str | None = None
+) -> cw.Facts:
     """Look up a booking."""
     return {}
 
@@ -381,10 +383,14 @@ async def look_up_booking(ctx: cw.Context[None], surname: str, holding: cw.Spoke
             "  look_up:\n",
             'one of look_up_booking; got "look_up"; did you mean "look_up_booking"?',
         ),
-        ("{surname: {", "{surnam: {", 'tools.look_up_booking.arguments: expected one of surname, nights; got "surnam"'),
+        (
+            "{surname: {",
+            "{surnam: {",
+            'tools.look_up_booking.arguments: expected one of surname, nights, room; got "surnam"',
+        ),
         ("{holding: [", "{surname: [", 'tools.look_up_booking.speaks: expected one of holding; got "surname"'),
-        ("{surname: {", "{holding: {", 'arguments: expected one of surname, nights; got "holding"'),
-        ("{surname: {", "{nights: {after: [for]}, surname: {", "it is of type integer"),
+        ("{surname: {", "{holding: {", 'arguments: expected one of surname, nights, room; got "holding"'),
+        ("{surname: {", "{nights: {after: [for]}, surname: {", "it is integer"),
         ("    arguments: {", "    # arguments: {", "expected the argument 'surname', which the tool requires"),
         ("    speaks: {", "    # speaks: {", "expected the argument 'holding', which the tool requires"),
     ],
@@ -402,8 +408,10 @@ def test_a_call_that_the_agents_tool_would_refuse_is_told_with_its_place(
     assert message in str(error.value)
 
 
-def test_calls_that_the_agents_tools_take_are_read() -> None:
-    RulesModel.load(RULES, SPEECH, tools=DESK.tools)
+def test_calls_that_the_agents_tools_take_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "right.model.yaml"
+    path.write_text(RULES.read_text("utf-8").replace("{surname: {", "{room: {after: [room]}, surname: {"), "utf-8")
+    RulesModel.load(path, SPEECH, tools=DESK.tools)
 
 
 def test_a_rate_of_no_behavior_is_refused() -> None:

@@ -392,16 +392,14 @@ def _topic(field: Field, speech: Speech, tools: Mapping[str, Tool]) -> Topic:
 
 def _tool(field: Field, speech: Speech, declared: DeclaredTool | None) -> Tool:
     parts = field.mapping(("speaks", "arguments", "answers"), required=("answers",))
-    takes = cast("Mapping[str, Any]", declared.parameters) if declared else None
-    voiced = spoken_arguments(declared) if declared else None
-    speaks = parts["speaks"].mapping(voiced) if "speaks" in parts else {}
+    spoken, others = (spoken_arguments(declared), _other_arguments(declared)) if declared else (None, None)
+    speaks = parts["speaks"].mapping(spoken) if "speaks" in parts else {}
     if len(speaks) > 1:
         raise parts["speaks"].error("expected one argument: a call speaks one")
     lines = [line for argument in speaks.values() for line in argument.sequence(1)]
-    silent = [name for name in takes["properties"] if name not in (voiced or ())] if takes else None
-    arguments = parts["arguments"].mapping(silent) if "arguments" in parts else {}
-    if takes:
-        _check_call(field, arguments, speaks, takes)
+    arguments = parts["arguments"].mapping(others) if "arguments" in parts else {}
+    if declared:
+        _check_call(field, {**arguments, **speaks}, declared)
     cues = {name: cue.mapping(("after",), required=("after",))["after"] for name, cue in arguments.items()}
     answers = [answer.mapping(("when", "says"), required=("says",)) for answer in parts["answers"].sequence()]
     return Tool(
@@ -415,24 +413,27 @@ def _tool(field: Field, speech: Speech, declared: DeclaredTool | None) -> Tool:
     )
 
 
-def _check_call(
-    field: Field, arguments: Mapping[str, Field], speaks: Mapping[str, Field], takes: Mapping[str, Any]
-) -> None:
-    """Raise for a call that the agent's tool would refuse."""
-    for name, argument in arguments.items():
-        kind = takes["properties"][name].get("type", "string")
-        if kind != "string":
-            raise argument.error(
-                f"expected an argument that is a text, as words of the caller are; it is of type {kind}"
-            )
-    for name in takes["required"]:
-        if name not in arguments and name not in speaks:
+def _check_call(field: Field, given: Mapping[str, Field], declared: DeclaredTool) -> None:
+    """Raise for a call with these arguments that the agent's tool would refuse."""
+    parameters = cast("Mapping[str, Any]", declared.parameters)
+    for name, argument in given.items():
+        schema = parameters["properties"][name]
+        kinds = [kind.get("type", "string") for kind in schema.get("anyOf", [schema])]
+        if "string" not in kinds:
+            raise argument.error(f"expected an argument that can be a text, as what a caller says is; it is {kinds[0]}")
+    for name in parameters["required"]:
+        if name not in given:
             raise field.error(f"expected the argument {name!r}, which the tool requires, under arguments or speaks")
 
 
 def spoken_arguments(tool: DeclaredTool) -> list[str]:
     """The arguments that are said aloud while the tool runs."""
     return [name for name, hint in get_type_hints(tool.function).items() if hint is Spoken]
+
+
+def _other_arguments(tool: DeclaredTool) -> list[str]:
+    spoken = spoken_arguments(tool)
+    return [name for name in cast("Mapping[str, Any]", tool.parameters)["properties"] if name not in spoken]
 
 
 def line_of(field: Field, speech: Speech, side: Side) -> str:
