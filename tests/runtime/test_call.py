@@ -284,8 +284,11 @@ def test_an_unreadable_message_is_noted_and_passed_over(message: bytes) -> None:
 
 
 def test_events_that_are_not_known_are_passed_over() -> None:
-    taken = take(*OPENING, emit({"type": "response.sparkles", "n": 1}), *reply("From three."))
-    assert (len(taken.agent_turns), taken.result.anomalies) == (1, ())
+    """And counted, by name."""
+    sparkles = emit({"type": "response.sparkles", "n": 1})
+    taken = take(*OPENING, sparkles, emit({"type": "error", "error": {"message": "no", "mood": 7}}), sparkles)
+    assert taken.result.unknown == {"response.sparkles": 2, "error: error.mood": 1}
+    assert take(*OPENING, sparkles, *reply("From three.")).agent_turns == [("From three.", "From three.", "whole")]
 
 
 @pytest.mark.parametrize("event_id", [None, "", "cw_999"])
