@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import Context
 from functools import partial
 from itertools import pairwise
+from random import Random
+from typing import TypeVarTuple, Unpack
 
 import pytest
 
-from callwright.audio.formats import FRAME_MS
+from callwright.audio.formats import FRAME_MS, PCMU_8K
+from callwright.ids import ItemId
 from callwright.lines.clock import APART_MS, MAKES_UP_MS, line_clock
-from callwright.sim.vloop import run_virtual
+from callwright.lines.player import Player
+from callwright.sim.vloop import VirtualLoop, run_virtual
+
+Ts = TypeVarTuple("Ts")
 
 
 def beats(count: int, during: Callable[[], Awaitable[None]]) -> list[list[tuple[float, float]]]:
@@ -115,6 +122,49 @@ def test_a_line_that_raises_is_reported_and_silences_no_other() -> None:
     run_virtual(check())
     assert problems
     assert all(isinstance(problem, ValueError) for problem in problems)
+
+
+class Jittery(VirtualLoop):
+    """A loop whose timers are up to 10 ms late, each by another amount; the one after 30 s by 150 ms."""
+
+    rng = Random(7)
+    has_stalled = False
+
+    def call_at(
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        late_s = self.rng.uniform(0, 0.010)
+        if when > 30 and not self.has_stalled:
+            self.has_stalled, late_s = True, 0.150
+        return super().call_at(max(when, self.time()) + late_s, callback, *args, context=context)
+
+
+def test_c123_late_timers_and_a_stall_do_not_add_up() -> None:
+    """A reply of 60 s ends within 40 ms of 60 s; a sleep per frame would have ended 15 s later."""
+    ends_s: list[float] = []
+
+    async def play() -> None:
+        loop = asyncio.get_running_loop()
+        is_over = loop.create_future()
+        player = Player(PCMU_8K, lambda item_id, generation, played_ms: None)
+        player.put(ItemId("a"), 0, bytes(PCMU_8K.bytes_for_ms(60_000)))
+
+        def beat(due_s: float) -> None:
+            player.take()
+            if not player.waiting_ms and not is_over.done():
+                is_over.set_result(None)
+
+        line_clock().join(beat)
+        await is_over
+        ends_s.append(loop.time())
+        line_clock().leave(beat)
+
+    loop = Jittery()
+    loop.run_until_complete(play())
+    loop.cancel_pending()
+    loop.close()
+    assert loop.has_stalled
+    assert ends_s == [pytest.approx(60, abs=0.040)]
 
 
 class Late(asyncio.SelectorEventLoop):
