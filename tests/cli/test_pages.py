@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.cli.calling import HOTEL, process
 
+from callwright.apps.hotel import desk
 from callwright.sim.rules import RulesModel
 from callwright.sim.speech import Speech
 
@@ -57,7 +58,7 @@ def test_the_example_of_the_rules_reference_can_be_played_by(tmp_path: Path) -> 
     example = next(code for language, code in FENCE.findall(page) if language == "yaml")
     path = tmp_path / "example.model.yaml"
     path.write_text(example, "utf-8")
-    RulesModel.load(path, Speech.load(HOTEL / "speech"))
+    RulesModel.load(path, Speech.load(HOTEL / "speech"), tools=desk.tools)
     keys = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
     assert {"opening", "recaps", "when", "answers"} <= {*keys}
     assert not [key for key in keys if not re.search(rf"\b{key}:", example)]
