@@ -286,7 +286,7 @@ def test_playback_reports_of_a_client_with_its_own_voice_are_taken():
 
 def test_every_setting_says_what_it_is_and_where_its_default_comes_from():
     listed = list(list_settings())
-    assert [each.name for each in listed] == list(ServerSettings.__slots__)
+    assert ["dialect", *(each.name for each in listed)] == list(ServerSettings.__slots__)
     assert all(each.about.endswith(".") and each.source for each in listed)
 
 

@@ -34,9 +34,8 @@ _QUIET_ENDS_MS: Ms = 200
 class ServerSettings:
     """Timings and habits of one session. Beside each type: what it is, and where its default comes from."""
 
-    dialect: Annotated[str, "Whose protocol is spoken: polyai, openai or plain.", "Dialog-RSN-1 comes first here"] = (
-        "polyai"
-    )
+    dialect: str = "polyai"
+    """Whose protocol is spoken; the agent's model says it, so it is no setting by name."""
 
     # --- opening and limits
     ready_after_ms: Annotated[
@@ -138,7 +137,7 @@ class ServerSettings:
 
 _TYPES = get_type_hints(ServerSettings)
 SETTINGS = tuple(each.name for each in fields(ServerSettings) if each.name != "dialect")
-"""The names of all settings, in the order of their declaration. The dialect is chosen by the agent's model."""
+"""The names of all settings, in the order of their declaration."""
 
 _LONGEST_MS: Ms = 6 * 3_600_000
 _SHARE = (0, 1)
