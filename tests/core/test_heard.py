@@ -13,7 +13,17 @@ from tests.core.drive import U1, U2, A, B, C
 from tests.core.machines import snapshot, written_rows
 
 from callwright.apps import hotel
-from callwright.core.heard import HEARING, RETRIEVE_PATIENCE_MS, Cue, HeardRecord, Hearing, Source, Speaker, estimate
+from callwright.core.heard import (
+    HEARING,
+    RETRIEVE_PATIENCE_MS,
+    Cue,
+    HeardRecord,
+    Hearing,
+    Source,
+    Speaker,
+    Truncate,
+    estimate,
+)
 from callwright.core.playout import Cut
 from callwright.errors import IllegalTransition
 from callwright.sim.models import Clip
@@ -27,6 +37,9 @@ ASKING RETRIEVED -> SETTLED
 ASKING WAITED -> SETTLED
 SETTLED PLAYED_OUT -> SETTLED
 SETTLED CUT_OFF -> ASKING
+OPEN LOST -> SETTLED
+ASKING LOST -> SETTLED
+SETTLED LOST -> SETTLED
 """
 
 CUT = Cut(A, 1_000, 4_000, True)
@@ -35,6 +48,7 @@ CUES: dict[Cue, Callable[[HeardRecord], object]] = {
     Cue.CUT_OFF: lambda record: record.cut(CUT, 0),
     Cue.RETRIEVED: lambda record: record.retrieved(A, "one", is_cut=True),
     Cue.WAITED: lambda record: record.give_up(A),
+    Cue.LOST: lambda record: record.lost(CUT),
 }
 WAY = {Hearing.OPEN: [], Hearing.ASKING: [Cue.CUT_OFF], Hearing.SETTLED: [Cue.PLAYED_OUT]}
 PAIRS = [(state, cue) for state in Hearing for cue in Cue]
@@ -115,12 +129,32 @@ def test_the_answer_of_the_server_is_taken_for_what_it_is(text, is_cut, heard):
 
 def test_a_text_without_the_mark_of_a_cut_is_believed_only_after_the_truncate_was_confirmed():
     record = at(Hearing.ASKING)
-    record.truncated(A)
+    record.truncated(A, Truncate.CONFIRMED)
     record.retrieved(A, WRITTEN, is_cut=False)
     assert only(record) == (WRITTEN, Source.RETRIEVED)
     record.cut(CUT, 0)
     record.retrieved(A, WRITTEN, is_cut=False)
     assert only(record) == ("one", Source.ESTIMATED)
+
+
+def test_c126_a_text_that_the_audio_cannot_hold_was_not_heard_whole():
+    """30 words and the audio of 18: what is claimed is what fits, whenever the text comes."""
+    words = " ".join(["words"] * 30)
+    record = HeardRecord()
+    record.reply(A)
+    record.played_out(A, 6_500)
+    record.reply(A, words)
+    heard, source = only(record)
+    assert source is Source.ESTIMATED
+    assert words.startswith(heard)
+    assert len(heard.split()) <= 18
+
+
+def test_a_text_that_the_audio_can_hold_was_heard_whole_however_fast_it_was():
+    record = HeardRecord()
+    record.reply(A, WRITTEN)
+    record.played_out(A, 1_400)
+    assert only(record) == (WRITTEN, Source.WHOLE)
 
 
 def test_an_answer_that_does_not_come_is_given_up_after_a_while():

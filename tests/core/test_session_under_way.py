@@ -12,7 +12,7 @@ from callwright.core.ports import PlayedReports
 from callwright.core.session import CallPlan, Can, Session
 
 RATE_HZ = 24_000
-WORDS = "one two three four five six seven eight nine ten"
+WORDS = "one two three four"
 
 
 def reply_of_one_second(latency_ms: int) -> Session:

@@ -31,19 +31,24 @@ from callwright.ids import ItemId, Ms
 RETRIEVE_PATIENCE_MS: Ms = 3_000
 """How long the server may take to answer before the heard text is estimated."""
 
-SLOW_WORDS_PER_MINUTE = 120
-"""A slow speaking rate, so that an estimate claims too little rather than too much; 150 is usual in English."""
-
+SLOW_LETTERS_PER_S = 12
+"""A slow speaker, with what words and pauses add to their letters: about 110 words a minute, where 150 are usual."""
+WORDLESS_MS_MAX: Ms = 1_000
+"""How much of a reply can be played before its first word is there; so short a beginning is retrieved as no text."""
 
 UNEVENNESS = 12
 """How far speech strays from an even pace between two points that are known: this times the root of the ms between.
 
 No word too many is claimed at any cut of the recorded lines, alone or up to seven in a row, from 10 on.
 """
+_DIGIT_LETTERS = 6
 _WORD_LETTERS = 2
 """A word takes as long as its letters and so many more."""
 _PAUSE_LETTERS = {",": 3, ";": 3, ":": 3, ".": 6, "!": 6, "?": 6}
 """And the pause behind what ends in one of these is as long as so many letters."""
+FAST_LETTERS_PER_S = 18
+"""Faster than speech is: the recorded lines reach 16 at most. A longer text than that was not all in the audio."""
+_SHORT_LETTERS = 8  # a short reply may be faster than a long one can be
 
 
 class Hearing(Enum):
@@ -64,6 +69,7 @@ class Cue(Enum):
     CUT_OFF = auto()
     RETRIEVED = auto()
     WAITED = auto()
+    LOST = auto()
 
 
 HEARING: Table[Hearing, Cue] = Table(
@@ -76,6 +82,9 @@ HEARING: Table[Hearing, Cue] = Table(
         (Hearing.ASKING, Cue.WAITED): Hearing.SETTLED,
         (Hearing.SETTLED, Cue.PLAYED_OUT): Hearing.SETTLED,
         (Hearing.SETTLED, Cue.CUT_OFF): Hearing.ASKING,
+        (Hearing.OPEN, Cue.LOST): Hearing.SETTLED,
+        (Hearing.ASKING, Cue.LOST): Hearing.SETTLED,
+        (Hearing.SETTLED, Cue.LOST): Hearing.SETTLED,
     },
 )
 
@@ -101,7 +110,7 @@ class Source(StrEnum):
     ESTIMATED = "estimated"
     """The written words that can be taken for heard, by how much of the audio was played."""
     NONE = "none"
-    """It was cut, and no text is to be had: ``cut_ms`` says how much was played."""
+    """No text is to be had; of a reply that was cut, ``cut_ms`` says how much was played."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +126,24 @@ class Turn:
     """How much of the reply's audio was played before the cut; None if it was not cut."""
 
 
+class Truncate(Enum):
+    """What became of the request to shorten a cut reply to what was played."""
+
+    SENT = auto()
+    CONFIRMED = auto()
+    REFUSED = auto()
+    """Or it was never sent: the history holds more than was heard."""
+
+
 @dataclass(slots=True)
 class _Reply:
     state: Hearing = HEARING.start
     written: str = ""
     retrieved: str | None = None
     cut: Cut | None = None
-    is_truncated: bool = False
-    """Whether the server has said that it shortened the reply to what was played."""
+    audio_ms: Ms | None = None
+    """Length of the audio that played out."""
+    truncate: Truncate = Truncate.SENT
     source: Source = Source.PENDING
 
 
@@ -165,9 +184,14 @@ class HeardRecord:
         if written is not None:
             reply.written = written
 
-    def played_out(self, item_id: ItemId) -> None:
-        """The line has played all of a reply. Raises IllegalTransition while the server is asked about a cut of it."""
+    def played_out(self, item_id: ItemId, audio_ms: Ms | None = None) -> None:
+        """The line has played all audio of a reply, ``audio_ms`` of it.
+
+        Whether that is all of its text too is seen when both are known: audio can be lost on its way to us. Raises
+        IllegalTransition while the server is asked about a cut of it.
+        """
         reply = self._replies[item_id]
+        reply.audio_ms = audio_ms
         reply.state = HEARING.after(reply.state, Cue.PLAYED_OUT)
         reply.source = Source.WHOLE
 
@@ -175,32 +199,45 @@ class HeardRecord:
         """A reply was cut. Raises IllegalTransition while the server is asked about an earlier cut of it."""
         reply = self._replies[cut.item_id]
         reply.state = HEARING.after(reply.state, Cue.CUT_OFF)
-        reply.cut, reply.source, reply.is_truncated = cut, Source.PENDING, False
+        reply.cut, reply.source, reply.truncate, reply.retrieved = cut, Source.PENDING, Truncate.SENT, None
         self._asking[cut.item_id] = now_ms + RETRIEVE_PATIENCE_MS
 
-    def truncated(self, item_id: ItemId) -> None:
-        """The server confirmed that it shortened a reply to what was played."""
+    def lost(self, cut: Cut) -> None:
+        """The line ended before all that it had played of a reply reached the ear: only ``cut.heard_ms`` did."""
+        reply = self._replies[cut.item_id]
+        reply.state = HEARING.after(reply.state, Cue.LOST)
+        self._asking.pop(cut.item_id, None)
+        reply.cut, reply.source = cut, Source.ESTIMATED
+
+    def truncated(self, item_id: ItemId, became: Truncate) -> None:
+        """It is known what became of the request to shorten a reply."""
         reply = self._replies.get(item_id)
         if reply is not None:
-            reply.is_truncated = True
+            reply.truncate = became
 
     def retrieved(self, item_id: ItemId, text: str | None, *, is_cut: bool) -> None:
         """The server told what its history holds of a cut reply. Not asked for: no effect.
 
-        A text that bears no mark of a cut (``is_cut`` false) is the one that was written. It proves nothing, unless the
-        server has confirmed the truncate: then the cut took no word away.
+        It is what was heard, unless the truncate was refused: then the server cut at what it had sent, or not at all,
+        and its text is a bound for the estimate. A text without the mark of a cut (``is_cut`` false) is the written
+        one, unless the truncate was confirmed: then the cut took no word away. No text for seconds of speech says
+        nothing about them.
         """
         reply = self._replies.get(item_id)
         if reply is None or reply.state is not Hearing.ASKING:
             return
         reply.state = HEARING.after(reply.state, Cue.RETRIEVED)
         del self._asking[item_id]
-        if text is None:
+        heard_ms = reply.cut.heard_ms if reply.cut else 0
+        if text is None or (not text and heard_ms > WORDLESS_MS_MAX):
             reply.source = Source.NONE
-        elif is_cut or reply.is_truncated or not text:
+            return
+        is_plausible = not reply.written or len(text.split()) <= len(reply.written.split())
+        is_ours = reply.truncate is Truncate.CONFIRMED or (is_cut and reply.truncate is Truncate.SENT)
+        if is_plausible and (is_ours or not text):
             reply.retrieved, reply.source = text, Source.RETRIEVED
         else:
-            reply.source = Source.ESTIMATED
+            reply.retrieved, reply.source = text if is_cut and is_plausible else None, Source.ESTIMATED
 
     def next_deadline_ms(self) -> Ms | None:
         """When a heard text that the server was asked for is estimated instead."""
@@ -240,6 +277,11 @@ class HeardRecord:
         if reply is None:
             text = self._caller[item_id]
             return Turn(Speaker.CALLER, item_id, text, text, Source.TRANSCRIBED)
+        if reply.source is Source.WHOLE and reply.audio_ms and not reply.written:
+            return Turn(Speaker.AGENT, item_id, "", "", Source.NONE)
+        if reply.source is Source.WHOLE and reply.audio_ms is not None and is_short(reply.written, reply.audio_ms):
+            audio = Cut(item_id, reply.audio_ms, reply.audio_ms, is_complete=False)
+            return Turn(Speaker.AGENT, item_id, estimate(reply.written, audio), reply.written, Source.ESTIMATED)
         cut_ms = reply.cut.heard_ms if reply.cut else None
         return Turn(Speaker.AGENT, item_id, _heard_text(reply), reply.written, reply.source, cut_ms)
 
@@ -250,10 +292,19 @@ def _heard_text(reply: _Reply) -> str:
             return reply.written
         case Source.RETRIEVED:
             return reply.retrieved or ""
-        case Source.ESTIMATED:
-            return estimate(reply.written, reply.cut) if reply.cut else ""
+        case Source.ESTIMATED if reply.cut:
+            return _shorter(estimate(reply.written, reply.cut), reply.retrieved)
         case _:
             return ""
+
+
+def _shorter(text: str, bound: str | None) -> str:
+    return text if bound is None or len(text.split()) <= len(bound.split()) else bound
+
+
+def is_short(written: str, audio_ms: Ms) -> bool:
+    """Whether this much audio cannot hold the text, however fast it was spoken."""
+    return _letters(written) - _SHORT_LETTERS > audio_ms * FAST_LETTERS_PER_S // 1000
 
 
 def estimate(written: str, cut: Cut) -> str:
@@ -261,21 +312,28 @@ def estimate(written: str, cut: Cut) -> str:
 
     With all audio at hand the words lie along it by their lengths, and those count that end so long before the cut that
     no unevenness of speech brings them behind it. Otherwise the text is longer than the audio, and a slow speaker's
-    rate (``SLOW_WORDS_PER_MINUTE``) is assumed.
+    rate (``SLOW_LETTERS_PER_S``) is assumed.
     """
     words = written.split()
+    ends = list(_ends(words))
     if not cut.is_complete:
-        return " ".join(words[: cut.heard_ms * SLOW_WORDS_PER_MINUTE // 60_000])
+        return " ".join(
+            word for word, end in zip(words, ends, strict=True) if end * 1000 <= cut.heard_ms * SLOW_LETTERS_PER_S
+        )
     total_ms = max(cut.received_ms, 1)
     sure_ms = cut.heard_ms - UNEVENNESS * isqrt(max(0, cut.heard_ms * (total_ms - cut.heard_ms) // total_ms))
-    ends = list(_ends(words))
     return " ".join(word for word, end in zip(words, ends, strict=True) if end * total_ms <= sure_ms * ends[-1])
+
+
+def _letters(text: str) -> int:
+    """Letters to be spoken; a digit is a word of its own."""
+    return sum(_DIGIT_LETTERS if letter.isdigit() else letter.isalnum() for letter in text)
 
 
 def _ends(words: list[str]) -> Iterator[int]:
     """Where each word ends, in letters from the beginning."""
     at = 0
     for word in words:
-        at += sum(letter.isalnum() for letter in word) + _WORD_LETTERS
+        at += _letters(word) + _WORD_LETTERS
         yield at
         at += _PAUSE_LETTERS.get(word[-1], 0)

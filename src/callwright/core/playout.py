@@ -13,7 +13,8 @@ Played time is counted at the last stage that this side controls. A pulled line 
 will be heard, even what a clear can no longer stop. A carrier returns marks: the position is the last returned
 mark plus the time since, never beyond the next mark that is still out, never beyond what was received. A lag
 that nobody reports can't be known; a carrier's lag is known because no mark comes back before it is over. Where
-the model stalled so long that the line ran dry, the position stands still until the next mark comes back.
+the model stalls so long that the line runs dry, now or a lag later, the position stands still within one frame: a
+mark follows the first frame that comes after the gap.
 
 A cut clears the line, which begins a new *generation*. Marks of an older generation mean that their audio was
 dropped, and are ignored. The audio of a cut response that still arrives is dropped; late audio of any other is played.
@@ -120,6 +121,8 @@ class Playout:
         self._cut_responses: dict[ResponseId, None] = {}
         self._played_out: list[ItemId] = []
         self._mark_count = 0
+        self._dry_ms: Ms = 0
+        """When a line without lag has played all that it was handed; with a lag, a gap comes so much later."""
 
     def audio(self, response_id: ResponseId, item_id: ItemId, samples: Samples, now_ms: Ms) -> list[Command]:
         """Take a piece of an item's audio: commands that hand it to the line, or none if it is empty or too late."""
@@ -137,7 +140,7 @@ class Playout:
         else:
             self._resume(item, now_ms)
         item.state = PLAYOUT.after(item.state, Cue.AUDIO)
-        commands += self._hand_on(item, samples)
+        commands += self._hand_on(item, samples, now_ms)
         if item.state is Playing.COMPLETE:
             commands += self._close(item)
         return commands
@@ -223,15 +226,21 @@ class Playout:
                 self._played_out.append(item.item_id)
                 continue
             cuts.append(Cut(item.item_id, heard_ms, received_ms, item.state is Playing.COMPLETE))
+            self._cut_responses[item.response_id] = None
             item.state = PLAYOUT.after(item.state, Cue.CUT_OFF)
             item.marks.clear()
         self._live.clear()
+        self._dry_ms = now_ms
         self.generation += 1
         return [ClearPlayout(self.generation)], cuts
 
     def is_cut(self, response_id: ResponseId) -> bool:
         """Whether this response was cut: nothing that it still sends is played."""
         return response_id in self._cut_responses
+
+    def is_live(self, response_id: ResponseId) -> bool:
+        """Whether the line still has audio of this response to play."""
+        return any(item.response_id == response_id for item in self._live)
 
     def state(self, item_id: ItemId) -> Playing | None:
         """How far this item has come; None for an item without audio."""
@@ -268,9 +277,12 @@ class Playout:
     def _received_ms(self, item: _Item) -> Ms:
         return item.samples * 1000 // self.rate_hz
 
-    def _hand_on(self, item: _Item, samples: Samples) -> list[Command]:
+    def _hand_on(self, item: _Item, samples: Samples, now_ms: Ms) -> list[Command]:
         commands: list[Command] = []
-        if self.reports is PlayedReports.MARKS and item.played_at_ms is None and not item.marks:
+        is_still = item.played_at_ms is None and not item.marks
+        is_after_gap = is_still or now_ms > self._dry_ms
+        self._dry_ms = max(self._dry_ms, now_ms) + samples * 1000 // self.rate_hz
+        if self.reports is PlayedReports.MARKS and is_after_gap:
             first = min(samples, FIRST_MARK_MS * self.rate_hz // 1000)
             commands += [self._play(item, first), *self._mark(item)]
             samples -= first

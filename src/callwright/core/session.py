@@ -27,7 +27,7 @@ from typing import Any
 
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.core.heard import HeardRecord, Turn
+from callwright.core.heard import HeardRecord, Truncate, Turn
 from callwright.core.pickup import Cue as PickupCue
 from callwright.core.pickup import Pickup, Stage
 from callwright.core.playout import Cut, Playout
@@ -35,12 +35,12 @@ from callwright.core.ports import PlayedReports
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
 from callwright.core.turns import Turns
 from callwright.errors import IllegalTransition
-from callwright.ids import EventId, ItemId, Ms, ResponseId, ToolCallId
+from callwright.ids import EventId, Ms, ResponseId, ToolCallId
 
 OPEN_REQUESTS_MAX = 64
 """How many of the latest requests are remembered, to tie a refusal to what asked for it."""
 
-JUST_PLAYED_MAX = 4
+JUST_ENDED_MAX = 4
 """How many items can be under way to the ear at once; a fixed lag is shorter than so many replies."""
 
 
@@ -100,8 +100,8 @@ class Session:
         self._commands: list[do.Command] = []
         self._requests: dict[EventId, do.Command] = {}
         self._request_count = 0
-        self._just_played: deque[tuple[ItemId, Ms]] = deque(maxlen=JUST_PLAYED_MAX)
-        """Items that played out last, with the instants: their ends may still be under way to the ear."""
+        self._just_ended: deque[tuple[Cut, Ms]] = deque(maxlen=JUST_ENDED_MAX)
+        """Items that played out or were cut last, with the instants: their ends may still be under way to the ear."""
         self._asked: EventId | None = None
         """The latest request for a reply: the refusal of an earlier one brings no wish back."""
         self._handlers: Mapping[type, _Handler] = {
@@ -184,9 +184,9 @@ class Session:
         self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("wrong format"), do.HangUp("wrong format"))
 
     def _speech_started(self, event: on.SpeechStarted, now_ms: Ms) -> None:
-        self.turns.speech_started()
         self._cut(self.turns.response_id, now_ms)
         self.heard.caller_turn(event.item_id)
+        self.turns.speech_started()
 
     def _speech_stopped(self, _event: on.SpeechStopped, now_ms: Ms) -> None:
         self.turns.speech_stopped(now_ms)
@@ -197,7 +197,12 @@ class Session:
     def _caller_transcribed(self, event: on.CallerTranscribed, _now_ms: Ms) -> None:
         self.heard.caller_turn(event.item_id, event.text)
 
-    def _response_started(self, event: on.ResponseStarted, _now_ms: Ms) -> None:
+    def _response_started(self, event: on.ResponseStarted, now_ms: Ms) -> None:
+        unended = self.turns.response_id
+        if unended is not None and unended != event.response_id:
+            self._note(f"response {event.response_id} began, so {unended} has ended without a word")
+            self.turns.response_ended(unended, now_ms)
+            self._commands += self.playout.response_ended(unended)
         self.turns.response_started(event.response_id)
 
     def _audio_received(self, event: on.AudioReceived, now_ms: Ms) -> None:
@@ -229,10 +234,11 @@ class Session:
                 pass
 
     def _response_ended(self, event: on.ResponseEnded, now_ms: Ms) -> None:
-        self.turns.response_ended(event.response_id, now_ms)
-        if event.status is on.ResponseStatus.CANCELLED and not self.playout.is_cut(event.response_id):
+        is_ours = event.response_id == self.turns.response_id or self.playout.is_live(event.response_id)
+        if event.status is on.ResponseStatus.CANCELLED and is_ours and not self.playout.is_cut(event.response_id):
             self._cut(event.response_id, now_ms)
         self._commands += self.playout.response_ended(event.response_id)
+        self.turns.response_ended(event.response_id, now_ms)
         if event.status in (on.ResponseStatus.FAILED, on.ResponseStatus.INCOMPLETE):
             self._note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")
 
@@ -240,13 +246,15 @@ class Session:
         self.heard.retrieved(event.item_id, event.text, is_cut=event.is_cut)
 
     def _item_truncated(self, event: on.ItemTruncated, _now_ms: Ms) -> None:
-        self.heard.truncated(event.item_id)
+        self.heard.truncated(event.item_id, Truncate.CONFIRMED)
 
     def _request_refused(self, event: on.RequestRefused, now_ms: Ms) -> None:
         request = self._requests.pop(event.event_id, None) if event.event_id else None
         match request:
             case do.RequestReply() if request.event_id == self._asked:
                 self.turns.refused()
+            case do.TruncateItem():
+                self.heard.truncated(request.item_id, Truncate.REFUSED)
             case do.RetrieveItem():
                 self.heard.give_up(request.item_id)
             case do.ConfigureSession():
@@ -318,8 +326,11 @@ class Session:
     def _shorten(self, cuts: list[Cut], now_ms: Ms) -> None:
         for cut in cuts:
             self.heard.cut(cut, now_ms)
+            self._just_ended.append((cut, now_ms))
             if Can.TRUNCATE in self.plan.can:
                 self._request(do.TruncateItem(self._next_id(), cut.item_id, cut.heard_ms))
+            else:
+                self.heard.truncated(cut.item_id, Truncate.REFUSED)
             if Can.RETRIEVE in self.plan.can:
                 self._request(do.RetrieveItem(self._next_id(), cut.item_id))
             else:
@@ -327,8 +338,9 @@ class Session:
 
     def _join(self, now_ms: Ms) -> None:
         for item_id in self.playout.take_played_out():
-            self.heard.played_out(item_id)
-            self._just_played.append((item_id, now_ms))
+            played_ms = self.playout.position_ms(item_id, now_ms)
+            self.heard.played_out(item_id, played_ms)
+            self._just_ended.append((Cut(item_id, played_ms, played_ms, is_complete=True), now_ms))
         if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
             self.turns.want_reply()
         if self.pickup.stage is Stage.READY and self.turns.may_ask():
@@ -341,18 +353,13 @@ class Session:
         self.ending = ending
         self._commands += commands
         _, cuts = self.playout.cut(self.turns.response_id, now_ms)
-        for cut in cuts:
-            self._lose_under_way(cut, self.plan.latency_ms, now_ms)
-        for item_id, played_out_ms in self._just_played:
-            heard_ms = self.playout.position_ms(item_id, now_ms)
-            under_way_ms = self.plan.latency_ms - (now_ms - played_out_ms)
+        for cut, ended_ms in self._just_ended:
+            under_way_ms = self.plan.latency_ms - (now_ms - ended_ms)
             if under_way_ms > 0:
-                self._lose_under_way(Cut(item_id, heard_ms, heard_ms, is_complete=True), under_way_ms, now_ms)
+                self.heard.lost(_shorter_by(under_way_ms, cut))
+        for cut in cuts:
+            self.heard.lost(_shorter_by(self.plan.latency_ms, cut))
         self.heard.give_up_all()
-
-    def _lose_under_way(self, cut: Cut, under_way_ms: Ms, now_ms: Ms) -> None:
-        """The line ended: what it had played and the ear had not reached is lost."""
-        self.heard.cut(replace(cut, heard_ms=max(0, cut.heard_ms - under_way_ms)), now_ms)
 
     def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms) -> None:
         self._request(do.PostToolOutput(self._next_id(), tool_call_id, output))
@@ -370,6 +377,10 @@ class Session:
         self._requests[command.event_id] = command
         if len(self._requests) > OPEN_REQUESTS_MAX:
             del self._requests[next(iter(self._requests))]
+
+
+def _shorter_by(ms: Ms, cut: Cut) -> Cut:
+    return replace(cut, heard_ms=max(0, cut.heard_ms - ms))
 
 
 def _error_text(problem: str) -> str:
