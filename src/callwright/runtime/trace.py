@@ -29,7 +29,7 @@ class Trace:
     """Collects the rows of one call."""
 
     def __init__(self, head: Mapping[str, object]) -> None:
-        self._encoder = msgspec.json.Encoder()
+        self._encode = msgspec.json.Encoder().encode
         self._blocks: list[bytes] = []
         """Earlier rows, compressed."""
         self._buffer = bytearray()
@@ -60,8 +60,9 @@ class Trace:
         path.write_bytes(self.lines())
 
     def _row(self, row: list[object]) -> None:
-        self._buffer += self._encoder.encode(row)
-        self._buffer += b"\n"
-        if len(self._buffer) > _BLOCK_BYTES:
-            self._blocks.append(zlib.compress(self._buffer, 1))
-            self._buffer.clear()
+        buffer = self._buffer
+        buffer += self._encode(row)
+        buffer += b"\n"
+        if len(buffer) > _BLOCK_BYTES:
+            self._blocks.append(zlib.compress(buffer, 1))
+            buffer.clear()

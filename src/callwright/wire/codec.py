@@ -121,10 +121,13 @@ class ServerDecoder(_Tally):
         event whose fields are missing or of the wrong kind.
         """
         body = _bounded(data)
-        if body.find(b'.delta"', 0, _HEAD_BYTES) >= 0:
-            delta = _spoken(body) or _straight(_delta_decoder, body)
-            if delta is not None:
-                return delta
+        delta: ServerEvent | None = None
+        if body.find(_SPOKEN, 0, _HEAD_BYTES) >= 0:
+            delta = _spoken(body)
+        elif body.find(b'.delta"', 0, _HEAD_BYTES) >= 0:
+            delta = _straight(_delta_decoder, body)
+        if delta is not None:
+            return delta
         kind, raw = _parse(body)
         struct = SERVER_EVENTS.get(kind)
         if struct is None:
@@ -202,10 +205,7 @@ def _spoken(body: bytes) -> ResponseOutputAudioDelta | None:
 
     Its base64 ends at the next quote, which is found faster than a parser walks there; the rest is parsed without it.
     """
-    start = body.find(_DELTA_KEY, 0, _HEAD_BYTES)
-    if start < 0 or _SPOKEN not in body[:_HEAD_BYTES]:
-        return None
-    start = body.find(b'"', start + len(_DELTA_KEY)) + 1
+    start = body.find(b'"', body.find(_DELTA_KEY) + len(_DELTA_KEY)) + 1
     end = body.find(b'"', start)
     rest = body[:start] + body[end:]
     spoken = _straight(_spoken_decoder, rest) if rest.count(_DELTA_KEY) == 1 else None
