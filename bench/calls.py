@@ -33,14 +33,15 @@ class Plan:
     """How much is measured."""
 
     rounds: int = 2
+    path_rounds: int = 7
     sizes: tuple[int, ...] = (5, 20, 50, 200)
     seconds: float = 6
     stop_seconds: float = 12
-    frames: int = 20_000
-    chunks: int = 10_000
+    frames: int = 10_000
+    chunks: int = 5_000
 
 
-QUICK = Plan(rounds=1, sizes=(5, 50), seconds=3, stop_seconds=5, frames=5_000, chunks=2_000)
+QUICK = Plan(rounds=1, path_rounds=2, sizes=(5, 50), seconds=3, stop_seconds=5, frames=5_000, chunks=2_000)
 
 
 @dataclass
@@ -94,8 +95,8 @@ def paths(bench: Bench) -> None:
         ("up", "20 ms frame, line to socket", bench.plan.frames, 13),
         ("down", "200 ms chunk, socket to line", bench.plan.chunks, 35),
     ):
-        figures = {client: [bench.measure(client, what, count)] for client in CLIENTS}
-        for _ in range(bench.plan.rounds - 1):
+        figures: dict[str, list[float]] = {client: [] for client in CLIENTS}
+        for _ in range(bench.plan.path_rounds):
             for client in CLIENTS:
                 figures[client].append(bench.measure(client, what, count))
         cells = "".join(f"{min(figures[client]) / count * 1e6:7.1f} us" for client in CLIENTS)
@@ -155,6 +156,7 @@ def main() -> None:
         bench = Bench(url, plan, cores)
         for part in (paths, loads, memory, stops, start):
             part(bench)
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
