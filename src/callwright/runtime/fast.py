@@ -118,8 +118,8 @@ class PicowsConnection(WSListener):
         self._inbox.end(ABNORMAL, "the connection broke: the server closed it without a word")
 
     def pause_writing(self) -> None:
-        """More is unsent than may be."""
-        self._inbox.end(ABNORMAL, self._endpoint.unread())
+        """More is unsent than may be; told as soon as the ``send`` that led to it has returned."""
+        asyncio.get_running_loop().call_soon(self._inbox.end, ABNORMAL, self._endpoint.unread())
         self._transport.disconnect(graceful=False)
 
     def _end(self, answer: WSCloseCode, code: int, reason: str) -> None:

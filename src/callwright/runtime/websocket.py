@@ -74,7 +74,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     def send(self, message: bytes) -> None:
         """Send one text message. After the end it does nothing."""
-        if self._inbox.is_open and self._protocol.state is State.OPEN:
+        if self._inbox.is_open and self._protocol.state is State.OPEN and not self._transport.is_closing():
             self._protocol.send_text(message)
             self._flush()
 
@@ -109,8 +109,8 @@ class WebSocketConnection(asyncio.Protocol):
             self._end(*self._broken(self._protocol.parser_exc))
 
     def pause_writing(self) -> None:
-        """More is unsent than may be."""
-        self._inbox.end(ABNORMAL, self._endpoint.unread())
+        """More is unsent than may be; told as soon as the ``send`` that led to it has returned."""
+        self._loop.call_soon(self._inbox.end, ABNORMAL, self._endpoint.unread())
         self._transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -391,6 +391,7 @@ async def _a_server_that_does_not_read_ends_it(make: Make) -> None:
         witness, connection = await _connected(make(_endpoint(url, unsent_bytes_max=100_000)))
         for _ in range(400):
             connection.send(b"x" * 100_000)
+        _hold(not witness.ends, "nothing is reported from within send")
         code, reason = await witness.ended("a server that does not read ends the connection")
         _hold(code == 1006 and "does not read" in reason, f"it is told that the server does not read: {code} {reason}")
         await connection.close()
