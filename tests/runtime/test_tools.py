@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 import pytest
+from tests.runtime.calls import ANYTHING, OPENING, Model, calls, ended, started
 
 import callwright as cw
 from callwright.core.commands import StartTool
@@ -17,6 +18,9 @@ from callwright.core.events import ToolFinished, ToolOutcome
 from callwright.declare.tools import Context
 from callwright.ids import ToolCallId
 from callwright.runtime.tools import ToolRunner
+from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
+from callwright.sim.line import LineKind, LineSettings, SimulatedLine
+from callwright.sim.server import MemoryConnector
 from callwright.sim.vloop import VirtualLoop, run_virtual
 
 SECRET = "card 4111 1111 1111 1111"
@@ -251,3 +255,14 @@ def test_c127_a_tool_that_blocks_the_loop_is_named_with_what_to_do(caplog: pytes
         assert int(told[1]) >= 250
         assert told[2] == "run blocking work with asyncio.to_thread"
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == notes
+
+
+def test_c127_the_call_keeps_it_on_record() -> None:
+    async def go() -> cw.CallResult:
+        hang_up = Step(Trigger(Anchor.PICKUP, 100), None)
+        line = SimulatedLine(LineSettings(LineKind.PHONE), ScriptedCaller([hang_up], {}, 8_000))
+        model = Model(*OPENING, started(), calls("blocks"), ended(), ignoring=ANYTHING)
+        return await cw.run(desk, line, connector=MemoryConnector(lambda: model))
+
+    (note, *_) = asyncio.run(go()).anomalies
+    assert note.endswith("while tool blocks ran; run blocking work with asyncio.to_thread")
