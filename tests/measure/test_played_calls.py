@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import callwright.apps.hotel as hotel
 from callwright.core.session import Can
 from callwright.measure.figures import METRICS, CallFigures, measure_call
 from callwright.measure.verdict import judge
+from callwright.sim.caller import Anchor, Step, Trigger
 from callwright.sim.scenario import load_scenario
 from callwright.sim.speech import Speech
 from callwright.sim.world import OURS, Options, play
@@ -67,3 +69,17 @@ def test_without_truncate_history_runs_about_2_s_ahead_behind_a_lag_and_less_tha
     assert 1_500 <= behind <= 2_300
     assert without < 500
     assert figures("lag 1500, no truncate").values["unheard_words_in_history"][0] >= 4
+
+
+@pytest.mark.parametrize("lag_ms", [1_500, 5_000])
+def test_a_reply_that_was_still_on_its_way_when_the_caller_hung_up_is_no_fault_of_the_client(lag_ms: int) -> None:
+    """Nothing of it arrived, and nobody was left to be told: it is in history, and counts against no one."""
+    ask, *_ = CHECK_IN.caller
+    leave = Step(Trigger(Anchor.PREVIOUS_END, 2_500), None)
+    record = play(replace(CHECK_IN, caller=(ask, leave)), 1, options=Options(lag_ms=lag_ms))
+    assert record.spoken
+    told = measure_call(record, Speech.load(CHECK_IN.speech))
+    assert told.void is None
+    assert "heard_error_ms" not in told.values
+    assert told.values["unheard_words_in_history"] == (0,)
+    assert told.values["unheard_words_in_transcript"] == (0,)

@@ -159,18 +159,27 @@ def test_a_caller_who_hangs_up_before_the_session_is_ready_ends_the_call() -> No
     assert not taken.model.appends
 
 
+@pytest.mark.parametrize(("steps", "what"), [((), "connect"), ((CREATED,), "answer session.update")])
+def test_a_server_that_never_takes_the_session_ends_the_call_in_20_s(steps: tuple[Any, ...], what: str) -> None:
+    taken = take(*steps, ignoring=ANYTHING, hang_up_ms=60_000, is_whole=False)
+    assert taken.result.ending == cw.Ending("fault", f"the model's server did not {what} within 20 s")
+    assert len(taken.line.recording.agent) <= 20_040 * 8
+
+
 # --- the end
 
 
 @pytest.mark.parametrize(("code", "reason"), [(4408, "idle"), (4410, "session_expired"), (1006, "")])
 def test_a_connection_that_closes_ends_the_call_and_the_line(code: int, reason: str) -> None:
-    taken = take(*OPENING, started(), delta(2_000), written("A b c d e f g h."), after(1_000), close(code, reason))
+    taken = take(
+        *OPENING, started(), delta(2_000), written("Apples, pears, berries."), after(1_000), close(code, reason)
+    )
     assert taken.result.ending == cw.Ending("model", f"connection closed: {code} {reason}".rstrip())
     assert taken.result.connected_ms == 1_000
     assert len(taken.line.recording.agent) <= 1_040 * 8
     ((heard, _, source),) = taken.agent_turns
     assert source == "estimated"
-    assert "A b".startswith(heard)  # of 2 s, with more to come, 1 s was heard
+    assert heard == "Apples,"  # of 2 s, with more to come, 1 s was heard
 
 
 def test_c083_a_tool_that_runs_at_the_end_of_the_call_is_stopped_and_told_in_the_trace() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +33,12 @@ from callwright.core.ports import ModelSink
 from callwright.errors import UsageError
 from callwright.sim import world
 from callwright.sim.caller import Anchor
+from callwright.sim.line import SimulatedLine
 from callwright.sim.models import ToolAnswered, ToolRequested
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario
-from callwright.sim.server import MemoryConnector
+from callwright.sim.server import MemoryConnector, ServerSession
+from callwright.sim.vloop import run_virtual
 from callwright.sim.world import Options, play
 
 # --- the same call
@@ -285,3 +288,18 @@ def test_a_call_is_ended_at_its_limit() -> None:
 def test_what_cannot_be_played_is_refused(client: str, options: Options, problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         play(check_in(), 1, client=client, options=options)
+
+
+def test_a_world_that_breaks_behind_the_call_fails_the_run() -> None:
+    """A fault in the simulated server or line is a fault of the run, not a silence that the client gets over."""
+
+    def breaks() -> None:
+        raise ZeroDivisionError("behind the call")
+
+    @asynccontextmanager
+    async def reach(session: ServerSession, _line: SimulatedLine) -> AsyncIterator[MemoryConnector]:
+        asyncio.get_running_loop().call_later(1, breaks)
+        yield MemoryConnector(lambda: session)
+
+    with pytest.raises(ZeroDivisionError, match="behind the call"):
+        run_virtual(world.take_call(check_in(), 1, "callwright", Options(), reach))

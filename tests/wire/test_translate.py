@@ -331,3 +331,15 @@ def test_c010_a_truncate_carries_every_field_and_whole_milliseconds() -> None:
 def test_a_configuration_is_not_translated_here() -> None:
     with pytest.raises(LocalProtocolError, match="session_update"):
         said_to(do.ConfigureSession(E1))
+
+
+def test_a_text_that_only_the_end_of_a_response_tells_is_taken_from_there():
+    """A server may leave out the event of its own; whoever told the text before is not asked twice."""
+    part = items.ContentPart(type="output_audio", transcript="So it is.")
+    message = items.MessageItem(id="item_9", role="assistant", content=(part,))
+    done = server.ResponseDone(response=objects.Response(id=R, status="completed", output=(message,)))
+    told = server.ResponseOutputAudioTranscriptDone(response_id=R, item_id="item_9", transcript="So it is.")
+    written = on.ReplyWritten(ResponseId(R), ItemId("item_9"), "So it is.")
+    ended = on.ResponseEnded(ResponseId(R), on.ResponseStatus.COMPLETED)
+    assert heard(done) == (written, ended)
+    assert heard(told, done) == (written, ended)

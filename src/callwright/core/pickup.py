@@ -9,7 +9,7 @@ model        connecting ── connected ── configuration sent ────�
 ```
 
 A refused configuration applies nothing, so the call ends with an error rather than with an agent that has neither
-instructions nor tools.
+instructions nor tools. So does one that is never answered: a caller who talks to nobody is not kept for long.
 """
 
 from __future__ import annotations
@@ -17,6 +17,10 @@ from __future__ import annotations
 from enum import Enum, auto
 
 from callwright.core.table import Table
+from callwright.ids import Ms
+
+SESSION_PATIENCE_MS: Ms = 20_000
+"""How long after the line opened the session may take to hear the caller; the slowest ones seen took 10 s."""
 
 
 class Stage(Enum):
@@ -61,6 +65,20 @@ class Pickup:
 
     def __init__(self) -> None:
         self.stage = PICKUP.start
+        self._deadline_ms: Ms | None = None
+
+    def line_opened(self, now_ms: Ms) -> None:
+        """The line carries audio: the session has so long to follow."""
+        self._deadline_ms = now_ms + SESSION_PATIENCE_MS
+
+    def next_deadline_ms(self) -> Ms | None:
+        """When a session that does not hear the caller yet counts as not coming."""
+        return self._deadline_ms if self.stage in (Stage.CONNECTING, Stage.CONFIGURING) else None
+
+    def is_late(self, now_ms: Ms) -> bool:
+        """Whether that instant has come."""
+        deadline_ms = self.next_deadline_ms()
+        return deadline_ms is not None and now_ms >= deadline_ms
 
     def move(self, cue: Cue) -> Stage:
         """Go on. Raises IllegalTransition for what the stage does not allow."""

@@ -28,8 +28,8 @@ from typing import Any
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.heard import HeardRecord, Truncate, Turn
+from callwright.core.pickup import SESSION_PATIENCE_MS, Pickup, Stage
 from callwright.core.pickup import Cue as PickupCue
-from callwright.core.pickup import Pickup, Stage
 from callwright.core.playout import Cut, Playout
 from callwright.core.ports import PlayedReports
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
@@ -121,7 +121,7 @@ class Session:
             on.ItemTruncated: self._item_truncated,
             on.RequestRefused: self._request_refused,
             on.ModelClosed: self._model_closed,
-            on.LineOpened: self._nothing,
+            on.LineOpened: lambda _event, now_ms: self.pickup.line_opened(now_ms),
             on.LinePlayed: self._line_played,
             on.MarkReturned: self._mark_returned,
             on.LineClosed: self._line_closed,
@@ -157,7 +157,7 @@ class Session:
         if self.pickup.stage is Stage.OVER:
             return None
         earliest_ms: Ms | None = None
-        for machine in (self.turns, self.playout, self.heard, self.tools):
+        for machine in (self.pickup, self.turns, self.playout, self.heard, self.tools):
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
                 earliest_ms = deadline_ms
@@ -304,14 +304,16 @@ class Session:
         self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(event.reason), do.CloseModel("hung up"))
 
     def _timer_fired(self, _event: on.TimerFired, now_ms: Ms) -> None:
+        if self.pickup.is_late(now_ms):
+            what = "connect" if self.pickup.stage is Stage.CONNECTING else "answer session.update"
+            ending = Ending("fault", f"the model's server did not {what} within {SESSION_PATIENCE_MS // 1000} s")
+            self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("too late"), do.HangUp("no session"))
+            return
         if self.turns.timer(now_ms):
             self._note("a reply that was due has not begun")
         self.playout.timer(now_ms)
         for item_id in self.heard.timer(now_ms):
             self._note(f"no answer about cut item {item_id}; its heard text is an estimate")
-
-    def _nothing(self, _event: on.Event, _now_ms: Ms) -> None:
-        """Take note in the trace only."""
 
     # --- the joints ------------------------------------------------------------------------------------------
 

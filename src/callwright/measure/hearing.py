@@ -50,6 +50,8 @@ class Reply:
     in_history: str
     in_transcript: str
     call_ended_ms: Ms
+    is_left_over: bool
+    """The last reply of the call, which no one asked to shorten: if nothing of it arrived, it was still on its way."""
 
     @property
     def written(self) -> str:
@@ -79,8 +81,10 @@ class Reply:
 
     @property
     def outlasted_call(self) -> bool:
-        """Whether it was at the ear when the call ended: nobody was left to be told where it was cut."""
-        return self.was_cut and self.call_ended_ms - self.played.ended_ms <= FRAME_MS
+        """Whether it was at the ear, or on the way to it, when the call ended: nobody was left to be told of a cut."""
+        if not self.was_cut:
+            return False
+        return self.is_left_over if not self.played.stretches else self.call_ended_ms - self.played.ended_ms <= FRAME_MS
 
     def follow(self, text: str) -> Prefix:
         """How a text follows this reply."""
@@ -155,7 +159,10 @@ def _reply(
     played = measure_played(item, clips, record.ear, record.recording)
     in_history, in_transcript = history.get(item.item_id, ""), transcript.get(item.item_id, "")
     ended_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
-    return Reply(item, tuple(clips), played, tuple(_fates(item, clips, played)), in_history, in_transcript, ended_ms)
+    fates = tuple(_fates(item, clips, played))
+    shortened = [truncation.item_id for truncation in record.truncations]
+    is_left_over = item is record.spoken[-1] and item.item_id not in shortened
+    return Reply(item, tuple(clips), played, fates, in_history, in_transcript, ended_ms, is_left_over)
 
 
 def _fates(item: SpokenItem, clips: Sequence[PlacedClip], played: Played) -> list[Fate]:

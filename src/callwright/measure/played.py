@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,7 +120,7 @@ def measure_played(
     rate_hz = recording.rate_hz
     reference = _reference(clips, rate_hz)
     stretches = []
-    for span, next_ms in zip(spans, [*(span.at_ms for span in spans[1:]), None], strict=True):
+    for span, next_ms in zip_longest(spans, [span.at_ms for span in spans[1:]]):
         if span.item_id == item.item_id:
             limit = len(recording.agent) if next_ms is None else next_ms * rate_hz // 1000
             stretches.append(_found(span, reference, recording.agent[:limit], rate_hz))

@@ -8,6 +8,7 @@ caller ── line ── client (ours, or a baseline) ── connection ── 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from typing import Any, TypeAlias
 from callwright.core.ports import Connector
 from callwright.core.session import Can
 from callwright.declare.agent import Agent, ModelChoice
-from callwright.errors import UsageError
+from callwright.errors import SimulationError, UsageError
 from callwright.ids import ItemId, Ms
 from callwright.runtime.call import CallResult, run
 from callwright.sim.agents import load_agent as load_agent
@@ -120,7 +121,9 @@ def make_session(scenario: Scenario, seed: int, options: Options) -> ServerSessi
 
 
 async def take_call(scenario: Scenario, seed: int, client: str, options: Options, reach: Reach) -> CallRecord:
-    """Play one call on the running loop. Raises as ``play`` does."""
+    """Play one call on the running loop. Raises as ``play`` does, and what the world itself raised behind its back."""
+    broken: list[BaseException] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: broken.append(_fault(context)))
     agent = options.agent(load_agent(scenario.agent))
     speech = Speech.load(scenario.speech)
     session = make_session(scenario, seed, options)
@@ -134,6 +137,8 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
             result = await run(agent, line, connector=connector, can=options.can)
         else:
             result = await BASELINES[client](agent, line, deps=None, party=None).run(connector)
+    if broken:
+        raise broken[0]
     return CallRecord(
         scenario=scenario.name,
         seed=seed,
@@ -155,6 +160,11 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
         connected_ms=result.connected_ms,
         error=_error(result),
     )
+
+
+def _fault(context: Mapping[str, Any]) -> BaseException:
+    """What a callback or a task raised that nobody waited for."""
+    return context.get("exception") or SimulationError(str(context["message"]))
 
 
 def _model(scenario: Scenario, speech: Speech) -> RulesModel:

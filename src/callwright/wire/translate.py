@@ -35,6 +35,8 @@ class Translator:
         }
         self.tool_names: dict[str, str] = {}
         """Names of announced tool calls by item, for servers that leave them out later."""
+        self.written: dict[str, None] = {}
+        """Items of the open response whose texts have come."""
 
     def heard_from(self, event: server.ServerEvent | server.Unknown) -> tuple[on.ModelEvent, ...]:
         """What a server event means for the call, in order; nothing for what the core has no use for."""
@@ -107,16 +109,15 @@ def _retrieved(event: server.ConversationItemRetrieved, by: Translator) -> tuple
     item = event.item
     if not isinstance(item, items.MessageItem) or item.id is None:
         return ()
-    texts = [part.transcript if part.transcript is not None else part.text for part in item.content]
-    known = [text for text in texts if text is not None]
-    if not known:
+    text, suffix = _text(item), by.profile.cut_suffix
+    if text is None:
         return (on.ItemRetrieved(ItemId(item.id), None, is_cut=False),)
-    text, suffix = " ".join(known).strip(), by.profile.cut_suffix
     is_cut = bool(suffix) and text.endswith(suffix)
     return (on.ItemRetrieved(ItemId(item.id), text.removesuffix(suffix).rstrip() if is_cut else text, is_cut),)
 
 
-def _written(response_id: str, item_id: str, text: str) -> tuple[on.ModelEvent, ...]:
+def _written(by: Translator, response_id: str, item_id: str, text: str) -> tuple[on.ModelEvent, ...]:
+    by.written[item_id] = None
     return (on.ReplyWritten(ResponseId(response_id), ItemId(item_id), text),)
 
 
@@ -138,13 +139,29 @@ def _tool_called(event: server.ResponseFunctionCallArgumentsDone, by: Translator
     return (called,)
 
 
-def _response_done(event: server.ResponseDone, _by: Translator) -> tuple[on.ModelEvent, ...]:
+def _response_done(event: server.ResponseDone, by: Translator) -> tuple[on.ModelEvent, ...]:
     response = event.response
     try:
         status = on.ResponseStatus(response.status or "completed")
     except ValueError:
         status = on.ResponseStatus.INCOMPLETE
-    return (on.ResponseEnded(ResponseId(response.id), status, _reason(response)),)
+    late = [
+        on.ReplyWritten(ResponseId(response.id), ItemId(item.id), text)
+        for item in response.output or ()
+        if isinstance(item, items.MessageItem)
+        and item.id is not None
+        and item.id not in by.written
+        and (text := _text(item))
+    ]
+    by.written.clear()
+    return (*late, on.ResponseEnded(ResponseId(response.id), status, _reason(response)))
+
+
+def _text(item: items.MessageItem) -> str | None:
+    """What a message says; None where it holds no text at all."""
+    texts = [part.transcript if part.transcript is not None else part.text for part in item.content]
+    known = [text for text in texts if text is not None]
+    return " ".join(known).strip() if known else None
 
 
 def _reason(response: objects.Response) -> str:
@@ -180,9 +197,9 @@ _SERVER: Final[Mapping[type, Callable[[Any, Translator], tuple[on.ModelEvent, ..
     server.ConversationItemTruncated: lambda event, by: (on.ItemTruncated(ItemId(event.item_id), event.audio_end_ms),),
     server.ResponseCreated: lambda event, by: (on.ResponseStarted(ResponseId(event.response.id)),),
     server.ResponseOutputAudioTranscriptDone: lambda event, by: _written(
-        event.response_id, event.item_id, event.transcript
+        by, event.response_id, event.item_id, event.transcript
     ),
-    server.ResponseOutputTextDone: lambda event, by: _written(event.response_id, event.item_id, event.text),
+    server.ResponseOutputTextDone: lambda event, by: _written(by, event.response_id, event.item_id, event.text),
     server.ResponseOutputItemAdded: _item_begun,
     server.ResponseFunctionCallArgumentsDone: _tool_called,
     server.ResponseDone: _response_done,
