@@ -268,6 +268,20 @@ def test_a_line_that_cannot_be_ended_leaves_no_connection_open() -> None:
     assert model.closing == (1000, "")
 
 
+class Lingering(SimulatedLine):
+    async def hang_up(self) -> None:
+        await super().hang_up()
+        await asyncio.sleep(3_600)
+
+
+def test_a_line_that_takes_for_ever_to_end_keeps_no_connection_open() -> None:
+    model = Model(*OPENING)
+    line = Lingering(PHONE, ScriptedCaller([Step(Trigger(Anchor.PICKUP, 300), None)], {}, 8_000))
+    with pytest.raises(cw.LineFailed, match="did not end within 5 s"):
+        run_virtual(run(line, MemoryConnector(lambda: model)))
+    assert model.closing == (1000, "")
+
+
 # --- what a call survives
 
 

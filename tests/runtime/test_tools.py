@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import time
@@ -76,6 +77,15 @@ async def half_a_character(ctx: cw.Context[str]) -> str:
 async def slow(ctx: cw.Context[str]) -> str:
     """Take too long."""
     await asyncio.sleep(10)
+    return SECRET
+
+
+@desk.tool(timeout_ms=1_500)
+async def stubborn(ctx: cw.Context[str]) -> str:
+    """Let nothing stop it for an hour."""
+    for _ in range(3600):
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(1)
     return SECRET
 
 
@@ -195,6 +205,28 @@ def test_a_tool_that_takes_too_long_is_stopped_and_its_effect_is_called_unknown(
     ((at_ms, end),) = tool_ends(("slow", "{}"))
     assert (at_ms, end.outcome) == (500, ToolOutcome.TIMED_OUT)
     assert "not known" in problem(end)
+
+
+def test_a_tool_that_cannot_be_stopped_is_not_waited_for() -> None:
+    ((at_ms, end),) = tool_ends(("stubborn", "{}"))
+    assert (at_ms, end.outcome) == (1_500, ToolOutcome.TIMED_OUT)
+
+
+def test_a_tool_that_cannot_be_stopped_is_named_at_the_end_of_the_call() -> None:
+    notes: list[str] = []
+    ends: list[ToolFinished] = []
+
+    async def go() -> int:
+        loop = asyncio.get_running_loop()
+        runner = ToolRunner(desk.tools, deps="the shop", party=None, finished=ends.append, note=notes.append)
+        runner.start(StartTool(ToolCallId("k0"), "stubborn", "{}"))
+        await asyncio.sleep(0.1)
+        await runner.close()
+        return round(loop.time() * 1000)
+
+    assert run_virtual(go()) <= 1_200
+    assert [end.outcome for end in ends] == [ToolOutcome.CANCELLED]
+    assert notes == ["tool stubborn does not stop when it is cancelled; it was left running"]
 
 
 def test_tools_run_beside_each_other_and_each_ends_once() -> None:

@@ -25,7 +25,7 @@ from callwright.core.ports import Connector, Line, ModelConnection
 from callwright.core.session import CallPlan, Can, Ending, Session
 from callwright.declare.agent import Agent
 from callwright.declare.tools import Deps
-from callwright.errors import CallwrightError, RemoteProtocolError, UsageError
+from callwright.errors import CallwrightError, LineFailed, RemoteProtocolError, UsageError
 from callwright.ids import ItemId, MarkId, Ms, ResponseId
 from callwright.runtime.connect import connect_to
 from callwright.runtime.downlink import Downlink
@@ -41,6 +41,8 @@ from callwright.wire.translate import Translator, said_to
 
 _log = logging.getLogger(__name__)
 
+HANG_UP_MS: Final[Ms] = 5_000
+"""How long a line may take to end; the model's connection is closed after it."""
 _SECOND_FRAMES = 1000 // FRAME_MS
 _VERBS: Final[Mapping[Can, str]] = {
     Can.TRUNCATE: "conversation.item.truncate",
@@ -210,9 +212,16 @@ class Call:
         async with AsyncExitStack() as ends:  # the last one first, and each whatever becomes of the others
             ends.push_async_callback(self._tools.close)
             ends.push_async_callback(self._model.close)
-            ends.push_async_callback(self._line.hang_up)
+            ends.push_async_callback(self._hang_up)
         if self._timer:
             self._timer.cancel()
+
+    async def _hang_up(self) -> None:
+        try:
+            async with asyncio.timeout(HANG_UP_MS / 1000):
+                await self._line.hang_up()
+        except TimeoutError:
+            raise LineFailed(f"the line did not end within {HANG_UP_MS // 1000} s") from None
 
     def result(self) -> CallResult:
         """What is known of the call once it has ended."""

@@ -7,6 +7,7 @@ in general, and so does the log: an exception may quote anything, so the whole o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import traceback
 from collections.abc import Callable, Coroutine, Generator, Mapping
@@ -22,8 +23,19 @@ from callwright.ids import Ms
 STANDSTILL_MS: Final[Ms] = 200
 """A tool that holds the event loop up for so long is named: ten frames of the caller wait meanwhile."""
 
+STOP_MS: Final[Ms] = 1_000
+"""How long a tool that is stopped may take to end."""
+
 _log = logging.getLogger(__name__)
 _Output: TypeAlias = tuple[ToolOutcome, str]
+
+
+def _problem(what: str) -> str:
+    return msgspec.json.encode({"error": what}).decode()
+
+
+_TOO_LONG: Final = _problem("the tool took too long; whether it worked is not known")
+_STOPPED: Final = _problem("the tool was stopped before it was through")
 
 
 class ToolRunner(Generic[Deps]):
@@ -43,34 +55,55 @@ class ToolRunner(Generic[Deps]):
         self._party = party
         self._finished = finished
         self._note = note
-        self._running: dict[asyncio.Task[_Output], None] = {}
+        self._running: dict[asyncio.Task[_Output], tuple[StartTool, asyncio.TimerHandle]] = {}
+        """Tools whose ends have not been reported, with the timers that end their patience."""
 
     def start(self, command: StartTool) -> None:
         """Begin to run a tool; its end is reported to ``finished`` later, never from here."""
         loop = asyncio.get_running_loop()
         timed = _Timed(self._outcome(command), loop.time, lambda ms: self._stood_still(command.name, ms))
         task = loop.create_task(timed, name=f"tool {command.name}")
-        self._running[task] = None
-        task.add_done_callback(lambda done: self._ended(command, done))
+        patience_s = self._tools[command.name].timeout_ms / 1000
+        self._running[task] = command, loop.call_later(patience_s, self._out_of_time, task)
+        task.add_done_callback(self._ended)
 
     async def close(self) -> None:
-        """Cancel what still runs and wait for it; each is reported as cancelled."""
+        """Cancel what still runs and wait for it, at most ``STOP_MS``; each is reported as cancelled."""
         running = list(self._running)
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STOP_MS / 1000):
+                await asyncio.shield(asyncio.gather(*running, return_exceptions=True))
+        for task in [task for task in running if task in self._running]:
+            name = self._running[task][0].name
+            self._note(f"tool {name} does not stop when it is cancelled; it was left running")
+            self._report(task, ToolOutcome.CANCELLED, _STOPPED)
 
     def _stood_still(self, name: str, ms: Ms) -> None:
         what = f"the event loop stood still for {ms} ms while tool {name} ran; run blocking work with asyncio.to_thread"
         _log.warning("%s", what)
         self._note(what)
 
-    def _ended(self, command: StartTool, task: asyncio.Task[_Output]) -> None:
+    def _ended(self, task: asyncio.Task[_Output]) -> None:
         """Report an end: from the task's own end, since a task that is stopped before its first step never runs."""
-        del self._running[task]
-        stopped = ToolOutcome.CANCELLED, _problem("the tool was stopped before it was through")
-        outcome, output = stopped if task.cancelled() else task.result()
-        self._finished(ToolFinished(command.tool_call_id, outcome, output))
+        if task.cancelled():
+            self._report(task, ToolOutcome.CANCELLED, _STOPPED)
+        elif problem := task.exception():
+            self._report(task, ToolOutcome.RAISED, _problem(f"the tool failed ({type(problem).__name__})"))
+        else:
+            self._report(task, *task.result())
+
+    def _out_of_time(self, task: asyncio.Task[_Output]) -> None:
+        """Do not wait for a tool any longer, whether or not it lets itself be stopped."""
+        self._report(task, ToolOutcome.TIMED_OUT, _TOO_LONG)
+        task.cancel()
+
+    def _report(self, task: asyncio.Task[_Output], outcome: ToolOutcome, output: str) -> None:
+        if task in self._running:
+            command, timer = self._running.pop(task)
+            timer.cancel()
+            self._finished(ToolFinished(command.tool_call_id, outcome, output))
 
     async def _outcome(self, command: StartTool) -> _Output:
         tool = self._tools[command.name]
@@ -80,11 +113,10 @@ class ToolRunner(Generic[Deps]):
             return ToolOutcome.RAISED, _problem(f"the arguments do not fit the tool: {problem}")
         context = Context(self._deps, self._party, command.tool_call_id)
         try:
-            async with asyncio.timeout(tool.timeout_ms / 1000):
-                result = await tool.function(context, **msgspec.structs.asdict(arguments))
+            result = await tool.function(context, **msgspec.structs.asdict(arguments))
             return ToolOutcome.RETURNED, _text(result)
         except TimeoutError:
-            return ToolOutcome.TIMED_OUT, _problem("the tool took too long; whether it worked is not known")
+            return ToolOutcome.TIMED_OUT, _TOO_LONG
         except Exception as problem:  # a user's tool may raise anything; the caller must still get an answer
             _log.error("tool %s raised %s", command.name, kind_and_place(problem))
             _log.debug("tool %s raised", command.name, exc_info=problem)
@@ -137,7 +169,3 @@ def _text(result: object) -> str:
         result.encode()  # a half of a surrogate pair can't be sent
         return result
     return msgspec.json.encode(result).decode()
-
-
-def _problem(what: str) -> str:
-    return msgspec.json.encode({"error": what}).decode()
