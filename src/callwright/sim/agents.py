@@ -20,7 +20,7 @@ import callwright
 from callwright.declare.agent import Agent
 from callwright.declare.tools import Tool
 from callwright.errors import DeclarationError, UsageError
-from callwright.sim.yamlfile import did_you_mean
+from callwright.sim.advice import did_you_mean
 
 _LIBRARIES = (
     *(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")),

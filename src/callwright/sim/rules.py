@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_type_hints
 
 from callwright.declare.tools import Spoken
 from callwright.errors import ScenarioError
+from callwright.sim.advice import did_you_mean
 from callwright.sim.models import (
     AgentSaid,
     CallerSaid,
@@ -32,7 +33,7 @@ from callwright.sim.models import (
     ToolRequested,
 )
 from callwright.sim.speech import Side, Speech, normalise
-from callwright.sim.yamlfile import Field, did_you_mean, read_yaml
+from callwright.sim.yamlfile import Field, read_yaml
 
 if TYPE_CHECKING:
     import random

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callwright.audio.formats import AudioFormat, parse_format
 from callwright.errors import AudioFormatError, ScenarioError, UsageError
+from callwright.sim.advice import did_you_mean, one_of
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.rules import BEHAVIORS, RulesModel, line_of, spoken_arguments
 from callwright.sim.speech import Speech
-from callwright.sim.yamlfile import Field, did_you_mean, one_of, read_yaml
+from callwright.sim.yamlfile import Field, read_yaml
 from callwright.wire.profiles import PROFILES
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from callwright.audio.g711 import pcmu_decode
 from callwright.errors import UsageError
 from callwright.ids import Ms
-from callwright.sim.yamlfile import did_you_mean, one_of
+from callwright.sim.advice import did_you_mean, one_of
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
@@ -20,12 +19,11 @@ from typing import TypeAlias
 import yaml
 
 from callwright.errors import ScenarioError
+from callwright.sim.advice import did_you_mean, one_of
 
 Scalar: TypeAlias = str | int | float | bool | None
 
 _MAX_BYTES = 1 << 20
-_SHOWN = 8
-"""Options that an error names at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,20 +174,6 @@ def read_yaml(path: Path) -> Field:
     if node is None:
         raise ScenarioError(f"{name}:1:1: expected a mapping; got an empty file")
     return Field(name, "", node)
-
-
-def one_of(options: Collection[str], given: str = "") -> str:
-    """The options as a phrase for an error; of many, only those nearest to what was given."""
-    if len(options) <= _SHOWN:
-        return f"one of {', '.join(options)}" if options else "nothing"
-    nearest = get_close_matches(given, list(options), n=_SHOWN, cutoff=0.0)
-    return f"one of {len(options)} names, nearest {', '.join(nearest)}"
-
-
-def did_you_mean(given: str, options: Iterable[str]) -> str:
-    """The end of an error that names the option nearest to ``given``; empty where none is near."""
-    near = get_close_matches(given, list(options), n=1)
-    return f'; did you mean "{near[0]}"?' if near else ""
 
 
 def _place(file: str, mark: yaml.Mark) -> str:
