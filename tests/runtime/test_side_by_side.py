@@ -57,7 +57,7 @@ def script(card: str) -> Iterator[ModelStep]:
     yield from (started(), calls("look", arguments=json.dumps({"order": card})), after(50), ended())
     yield from reply(f"Card {card}.", 200, response_id="r2")
     if card == CUT_OFF:
-        yield close(4410, "session_expired")
+        yield from (after(300), close(4410, "session_expired"))  # its reply is heard to the end, on any clock
         return
     yield from (started("r3"), delta(600, "b", "r3"), written(f"Once more: {card}.", "b", "r3"), after(200))
     yield from (speech_started(), retrieved(f"Once more: {card}-", "b"), ended("r3", "cancelled"), speech_stopped())
