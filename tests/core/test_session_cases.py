@@ -444,7 +444,7 @@ def test_c087_a_tool_that_fails_gives_an_output_and_a_reply_at_once(failure, aft
     call = Call()
     call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
     commands = call.at(after_ms, finished(K1, failure))
-    assert [type(command) for command in commands] == [do.PostToolOutput, do.RequestReply]
+    assert [type(command) for command in commands] == [do.NoteAnomaly, do.PostToolOutput, do.RequestReply]
 
 
 def test_c087_an_unknown_tool_is_answered_with_the_names_of_the_known_ones():

@@ -24,7 +24,7 @@ from callwright.measure.verdict import judge
 from callwright.sim.record import CallRecord, StereoRecording
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.speech import Speech
-from callwright.sim.world import play, tools_of
+from callwright.sim.world import CLIENTS, play, tools_of
 
 ROOTS = tuple(Path(place) for place in callwright.apps.__path__)
 """Where scenarios are looked for by name."""
@@ -88,7 +88,7 @@ def make_plan(name_or_path: str, setup: Setup) -> Plan:
     """
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
-    scenario = load_scenario(locate_scenario(name_or_path, ROOTS), tools_of, METRICS)
+    scenario = load_scenario(locate_scenario(name_or_path, ROOTS), tools_of, METRICS, CLIENTS)
     scenario = scenario.in_dialect(setup.dialect_for(scenario))
     return Plan(scenario, setup, setup.client_for(scenario))
 

@@ -50,7 +50,8 @@ def call(played: Played, directory: Path) -> None:
     """One call, whole."""
     figures = played.run.figures
     _print(_title(played), "", _timeline(played.record, _width()), "", _transcript(played), _LEGEND, "")
-    _print(_figures_table(figures), "", *_verdict(played.plan, [played.run]), _files(directory))
+    noted = [f"noted   {what}" for what in played.record.anomalies]
+    _print(_figures_table(figures), "", *_verdict(played.plan, [played.run]), *noted, _files(directory))
 
 
 def demo(calls: Sequence[tuple[Played, Path]]) -> None:

@@ -288,6 +288,8 @@ class Session:
 
     def _tool_finished(self, event: on.ToolFinished, now_ms: Ms) -> None:
         self.tools.finished(event.tool_call_id)
+        if event.outcome is not on.ToolOutcome.RETURNED:
+            self._note(f"tool call {event.tool_call_id} {event.outcome.replace('_', ' ')}")
         if self.pickup.stage is not Stage.OVER:
             self._post(event.tool_call_id, event.output, now_ms)
 

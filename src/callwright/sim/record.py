@@ -125,3 +125,5 @@ class CallRecord:
     """Length of the model's connection."""
     error: str | None = None
     """Why the call broke off, if it did."""
+    anomalies: tuple[str, ...] = ()
+    """What happened out of order and was survived by the client, a tool that refused its arguments for instance."""

@@ -159,6 +159,7 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
         held_sent_ms=result.held_sent_ms,
         connected_ms=result.connected_ms,
         error=_error(result),
+        anomalies=result.anomalies,
     )
 
 
