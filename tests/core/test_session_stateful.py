@@ -278,7 +278,7 @@ class World(RuleBasedStateMachine):
                 case Source.WHOLE:
                     assert state in (Playing.PLAYED, Playing.COMPLETE)
                 case Source.NONE if turn.cut_ms is None:
-                    assert state is Playing.PLAYED
+                    assert state in (Playing.PLAYED, Playing.COMPLETE)
                     assert turn.written == ""
                 case Source.RETRIEVED | Source.NONE | Source.ESTIMATED:
                     assert state is Playing.CUT

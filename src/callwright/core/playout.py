@@ -153,6 +153,11 @@ class Playout:
                 commands += self._finish(item)
         return commands
 
+    def superseded(self, response_id: ResponseId) -> list[Command]:
+        """Another response began before this one ended: what it may still send is not played over that one."""
+        self._cut_responses[response_id] = None
+        return self.response_ended(response_id)
+
     def played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None:
         """A pulled line took ``played_ms`` of an item in all."""
         item = self._items.get(item_id)

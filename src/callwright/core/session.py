@@ -202,7 +202,7 @@ class Session:
         if unended is not None and unended != event.response_id:
             self._note(f"response {event.response_id} began, so {unended} has ended without a word")
             self.turns.response_ended(unended, now_ms)
-            self._commands += self.playout.response_ended(unended)
+            self._commands += self.playout.superseded(unended)
         self.turns.response_started(event.response_id)
 
     def _audio_received(self, event: on.AudioReceived, now_ms: Ms) -> None:
@@ -288,9 +288,9 @@ class Session:
 
     def _tool_finished(self, event: on.ToolFinished, now_ms: Ms) -> None:
         self.tools.finished(event.tool_call_id)
-        if event.outcome is not on.ToolOutcome.RETURNED:
-            self._note(f"tool call {event.tool_call_id} {event.outcome.replace('_', ' ')}")
         if self.pickup.stage is not Stage.OVER:
+            if event.outcome is not on.ToolOutcome.RETURNED:
+                self._note(f"tool call {event.tool_call_id} {event.outcome.replace('_', ' ')}")
             self._post(event.tool_call_id, event.output, now_ms)
 
     def _interrupt_requested(self, _event: on.InterruptRequested, now_ms: Ms) -> None:
