@@ -9,17 +9,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from callwright.audio.formats import PCM, AudioFormat, Encoding
-from callwright.audio.g711 import pcma_encode, pcmu_encode
+from callwright.audio.encodings import ENCODE
+from callwright.audio.formats import PCM, AudioFormat
 from callwright.audio.resample import Align, Pcm16Carry, Resampler
 from callwright.core.ports import Line
 from callwright.ids import ItemId, Samples
 
-_ENCODE = {
-    Encoding.PCM16: lambda samples: samples.tobytes(),
-    Encoding.PCMU: pcmu_encode,
-    Encoding.PCMA: pcma_encode,
-}
 _NOTHING: PCM = np.zeros(0, np.int16)
 
 
@@ -37,7 +32,7 @@ class Downlink:
     def __init__(self, line: Line, model_format: AudioFormat) -> None:
         self._line = line
         self._rates = (model_format.rate_hz, line.output_format.rate_hz)
-        self._encode = _ENCODE[line.output_format.encoding]
+        self._encode = ENCODE[line.output_format.encoding]
         self._items: dict[ItemId, _Conversion] = {}
         """Items that may still get audio."""
         self._samples = _NOTHING

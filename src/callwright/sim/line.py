@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from callwright.audio.formats import FRAME_MS, PCM, PCM16_24K, PCMU_8K, AudioFormat, Encoding
-from callwright.audio.g711 import pcma_decode, pcma_encode, pcmu_decode, pcmu_encode
+from callwright.audio.encodings import DECODE, ENCODE
+from callwright.audio.formats import FRAME_MS, PCM, PCM16_24K, PCMU_8K, AudioFormat
 from callwright.core.ports import PlayedReports
 from callwright.errors import AudioFormatError, LineFailed, UsageError
 from callwright.sim.caller import silent_frame
@@ -33,17 +33,6 @@ from callwright.sim.record import EarSpan, StereoRecording
 if TYPE_CHECKING:
     from callwright.core.ports import LineSink
     from callwright.ids import ItemId, MarkId, Ms
-
-_DECODE: dict[Encoding, Callable[[bytes], PCM]] = {
-    Encoding.PCM16: lambda data: np.frombuffer(data, np.dtype("<i2")),
-    Encoding.PCMU: pcmu_decode,
-    Encoding.PCMA: pcma_decode,
-}
-_ENCODE: dict[Encoding, Callable[[PCM], bytes]] = {
-    Encoding.PCM16: lambda samples: samples.astype("<i2").tobytes(),
-    Encoding.PCMU: pcmu_encode,
-    Encoding.PCMA: pcma_encode,
-}
 
 
 class LineKind(Enum):
@@ -246,7 +235,7 @@ class SimulatedLine:
         self._books.caller(samples)
         if self._sink is not None:
             is_silent = samples is self._silence.samples
-            self._sink.on_frame(self._silent_bytes if is_silent else _ENCODE[self._format.encoding](samples))
+            self._sink.on_frame(self._silent_bytes if is_silent else ENCODE[self._format.encoding](samples))
         if self._caller.hung_up:
             self._close("caller", "hung up")
 
@@ -264,7 +253,7 @@ class SimulatedLine:
                     self._sink.on_played(item_id, generation, self._format.ms_of(played))
         if not taken.spans:
             return self._silence
-        samples = _DECODE[self._format.encoding](taken.audio)
+        samples = DECODE[self._format.encoding](taken.audio)
         padding = self._silence.samples[len(samples) :]
         return _Frame(np.concatenate((samples, padding)) if len(padding) else samples, taken.spans)
 

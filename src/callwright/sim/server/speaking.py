@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from callwright.audio.formats import PCM16_24K, AudioFormat, Encoding
-from callwright.audio.g711 import pcma_encode, pcmu_encode
+from callwright.audio.encodings import ENCODE
+from callwright.audio.formats import PCM16_24K, AudioFormat
 from callwright.audio.resample import resample
 from callwright.ids import Ms
 from callwright.sim.speech import PER_MS, RATE_HZ, Pcm, Recording, Word
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 OUTPUT_HZ = PCM16_24K.rate_hz
 BYTES_PER_MS = PCM16_24K.bytes_per_ms
-_G711 = {Encoding.PCMU: pcmu_encode, Encoding.PCMA: pcma_encode}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,9 +78,7 @@ def render(
             pieces.append(np.zeros(pause_ms * PER_MS, np.int16))
         at = sum(map(len, pieces))
     samples = resample(np.concatenate(pieces), RATE_HZ, audio_format.rate_hz)
-    encode = _G711.get(audio_format.encoding)
-    audio = encode(samples) if encode else samples.astype("<i2").tobytes()
-    return Utterance(tuple(clips), tuple(words), audio, audio_format)
+    return Utterance(tuple(clips), tuple(words), ENCODE[audio_format.encoding](samples), audio_format)
 
 
 class Step(Enum):
