@@ -20,12 +20,13 @@ from callwright.audio.mix import mix
 from callwright.core.ports import Connector
 from callwright.ids import ItemId
 from callwright.measure.figures import measure_call
+from callwright.sim.agents import tools_of
 from callwright.sim.line import Caller, SimulatedLine
 from callwright.sim.scenario import Scenario, load_scenario
 from callwright.sim.server import MemoryConnector, ServerSession
 from callwright.sim.speech import Speech
 from callwright.sim.vloop import run_virtual
-from callwright.sim.world import Options, Reach, take_call, tools_of
+from callwright.sim.world import Options, Reach, take_call
 
 RUNS = 5
 CHECK_IN = Path(hotel.__file__).parent / "scenarios" / "check-in.yaml"

@@ -17,13 +17,14 @@ from callwright.measure.figures import METRICS
 from callwright.runtime.endpoint import Endpoint
 from callwright.runtime.fast import PicowsConnector
 from callwright.runtime.websocket import WebSocketConnector
+from callwright.sim.agents import tools_of
 from callwright.sim.line import SimulatedLine
 from callwright.sim.live import play_live, play_side_by_side
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, load_scenario
 from callwright.sim.server import ServerSession
 from callwright.sim.server.websocket import RealtimeServer
-from callwright.sim.world import Options, play, take_call, tools_of
+from callwright.sim.world import Options, play, take_call
 
 HOTEL = Path(str(resources.files("callwright.apps.hotel")))
 HEAD = """

@@ -13,8 +13,9 @@ import click
 from callwright.core.session import Can
 from callwright.errors import UsageError
 from callwright.ids import Ms
+from callwright.sim.agents import load_agent
 from callwright.sim.scenario import Scenario
-from callwright.sim.world import CLIENTS, OURS, Options, load_agent
+from callwright.sim.world import CLIENTS, OURS, Options
 from callwright.wire.profiles import PROFILES
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])

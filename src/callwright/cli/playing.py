@@ -21,10 +21,11 @@ from callwright.errors import UsageError
 from callwright.measure.batch import RunResult, summarise, went_as_expected
 from callwright.measure.figures import METRICS, measure_call
 from callwright.measure.verdict import judge
+from callwright.sim.agents import tools_of
 from callwright.sim.record import CallRecord, StereoRecording
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.speech import Speech
-from callwright.sim.world import CLIENTS, play, tools_of
+from callwright.sim.world import CLIENTS, play
 
 ROOTS = tuple(Path(place) for place in callwright.apps.__path__)
 """Where scenarios are looked for by name."""

@@ -22,8 +22,7 @@ from callwright.declare.agent import Agent, ModelChoice
 from callwright.errors import SimulationError, UsageError
 from callwright.ids import ItemId, Ms
 from callwright.runtime.call import CallResult, run
-from callwright.sim.agents import load_agent as load_agent
-from callwright.sim.agents import tools_of as tools_of
+from callwright.sim.agents import load_agent
 from callwright.sim.baselines import BASELINES
 from callwright.sim.caller import ScriptedCaller, Step
 from callwright.sim.ear import Ear

@@ -15,10 +15,11 @@ from openai.resources.realtime.realtime import AsyncRealtimeConnection
 from callwright.apps.hotel import desk
 from callwright.audio.resample import resample
 from callwright.measure.figures import METRICS
+from callwright.sim.agents import tools_of
 from callwright.sim.scenario import load_scenario
 from callwright.sim.server.websocket import RealtimeServer
 from callwright.sim.speech import Speech
-from callwright.sim.world import Options, make_session, tools_of
+from callwright.sim.world import Options, make_session
 
 HOTEL = Path(str(resources.files("callwright.apps.hotel")))
 TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
