@@ -69,6 +69,11 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     "empty docstring": (tool(CTX, doc='""'), "tool look has no docstring"),
     "no time": (tool(CTX, call="(timeout_ms=0)"), "tool look: timeout_ms is 0, which must be positive"),
     "negative time": (tool(CTX, call="(timeout_ms=-1)"), "timeout_ms is -1"),
+    "hang-up without a goodbye": (tool(CTX, call="(after=cw.AfterOutput.HANG_UP)"), "needs one spoken argument"),
+    "hang-up with two goodbyes": (
+        tool(f"{CTX}, a: cw.Spoken, b: cw.Spoken", call="(after=cw.AfterOutput.HANG_UP)"),
+        "needs one spoken argument, the goodbye",
+    ),
     "object": (tool(f"{CTX}, x: object"), PLAIN),
     "any": (tool(f"{CTX}, x: Any"), PLAIN),
     "enum": (tool(f"{CTX}, x: Colour"), PLAIN),

@@ -64,6 +64,8 @@ class AfterOutput(Enum):
     """The agent speaks about it."""
     SILENCE = auto()
     """Nothing: the tool was the answer (waiting, pressing keys)."""
+    HANG_UP = auto()
+    """The end of the call, once the goodbye that the tool speaks has been heard."""
 
 
 class Verdict(Enum):

@@ -17,13 +17,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, TypeVar, Union
 
+from callwright.core.toolcalls import AfterOutput
 from callwright.errors import DeclarationError
 from callwright.ids import Ms, ToolCallId
 
 if TYPE_CHECKING:
     import msgspec
-
-    from callwright.core.toolcalls import AfterOutput
 
 Deps = TypeVar("Deps")
 
@@ -110,6 +109,11 @@ def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) 
     arguments = parameters[1:]
     for parameter in arguments:
         _check(parameter, hints, f"{place}: argument {parameter.name!r} of tool {name}")
+    spoken = [parameter.name for parameter in arguments if _bare(hints[parameter.name]) is Spoken]
+    if after is AfterOutput.HANG_UP and len(spoken) != 1:
+        raise DeclarationError(
+            f"{place}: tool {name} ends the call, so it needs one spoken argument, the goodbye: goodbye: callwright.Spoken"
+        )
     struct, schema = _arguments(name, arguments, hints, place)
     return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms)
 

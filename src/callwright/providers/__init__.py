@@ -1,0 +1,1 @@
+"""Adapters to the systems of record, where actions have their effects."""
