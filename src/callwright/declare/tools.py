@@ -112,7 +112,8 @@ def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) 
     spoken = [parameter.name for parameter in arguments if _bare(hints[parameter.name]) is Spoken]
     if after is AfterOutput.HANG_UP and len(spoken) != 1:
         raise DeclarationError(
-            f"{place}: tool {name} ends the call, so it needs one spoken argument, the goodbye: goodbye: callwright.Spoken"
+            f"{place}: tool {name} ends the call, so it needs one spoken argument, the goodbye, "
+            "for example goodbye: callwright.Spoken"
         )
     struct, schema = _arguments(name, arguments, hints, place)
     return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms)
