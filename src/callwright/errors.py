@@ -12,6 +12,8 @@ CallwrightError
 ├── ConnectionFailed      the model could not be reached or refused the session
 ├── LineFailed            the line broke, or could not be opened
 ├── AudioFormatError      an audio format is unknown, or bytes do not fit it
+├── Refuse                an action is not to be done; raised by its function, with a reason for the model
+├── LedgerError           the ledger's store cannot be opened, read or written
 └── SimulationError       abstract: a simulated world cannot go on
     ├── DeadlockError     nothing is left to wait for, but the work is not done
     ├── OutsideWorldError something reached for a socket, a file descriptor or a child process in virtual time
@@ -72,6 +74,14 @@ class LineFailed(CallwrightError):
 
 class AudioFormatError(CallwrightError):
     """An audio format is unknown, or bytes do not fit it."""
+
+
+class Refuse(CallwrightError):
+    """Raised by an action's function: it is not to be done; the message is the reason, which the model is told."""
+
+
+class LedgerError(CallwrightError):
+    """The ledger's store cannot be opened, read or written, or is not fit to dispatch from."""
 
 
 class SimulationError(CallwrightError):
