@@ -1,4 +1,4 @@
-"""The front desk of the Harborview Inn: answers questions about a stay, and looks up bookings.
+"""The front desk of the Harborview Inn: answers questions about a stay, looks up bookings, and hangs up.
 
 Everything here is written on the public API. The rules file, the scenarios and the recorded speech that let it be
 played offline lie beside this file.
@@ -39,3 +39,13 @@ async def look_up_booking(
     await asyncio.sleep(LOOK_UP_S)
     booking = _BOOKINGS.get(surname.strip().casefold())
     return {"found": True, **booking} if booking else {"found": False}
+
+
+@desk.tool(after=cw.AfterOutput.HANG_UP)
+async def end_call(
+    ctx: cw.Context[None],
+    reason: Annotated[str, "why the call ends, in a few words, for the log"],
+    goodbye: Annotated[cw.Spoken, "the goodbye, in one or two sentences"],
+) -> str:
+    """End the call, once the caller has said that he needs nothing more."""
+    return reason

@@ -61,6 +61,11 @@ class CallerTurns:
         """Whether the client was told of a beginning and not yet of the end."""
         return self._item_id is not None
 
+    @property
+    def first_audio(self) -> Pcm:
+        """The beginning of the caller's audio as it was read."""
+        return self._listener.track.first
+
     def configure(self, config: Config) -> None:
         """Hear what follows as this configuration has it."""
         if config.input_format != self._config.input_format:

@@ -163,7 +163,7 @@ class Replies:
             case Step.BEGIN:
                 self._begin_speech(response, now_ms)
             case Step.CHUNK:
-                self._send_chunk(response)
+                self._send_chunk(response, now_ms)
             case Step.END:
                 self._end_speech(response, "completed")
             case Step.CALL:
@@ -179,12 +179,13 @@ class Replies:
         response.speech = spoken, output, self._history.speak(spoken)
         self._teller.speech_began(output, response.speech[2])
 
-    def _send_chunk(self, response: _Response) -> None:
+    def _send_chunk(self, response: _Response, now_ms: Ms) -> None:
         assert response.speech is not None
         spoken, output, _ = response.speech
         start_ms = spoken.streamed_ms
         spoken.streamed_ms = min(spoken.utterance.audio_ms, start_ms + self._settings.chunk_ms)
-        self._audible_until_ms = spoken.started_ms + spoken.streamed_ms
+        played_to_ms = max(now_ms, self._audible_until_ms) if start_ms else now_ms
+        self._audible_until_ms = played_to_ms + spoken.streamed_ms - start_ms
         if self._settings.has(Habit.WRITES_ALONG) and (text := _begun(spoken, start_ms)):
             self._teller.words(output, text)
         self._teller.audio(output, spoken.utterance.between(start_ms, start_ms + self._settings.chunk_ms))

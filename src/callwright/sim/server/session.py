@@ -26,7 +26,7 @@ from callwright.sim.server.config import Config
 from callwright.sim.server.history import Refusal, stamped
 from callwright.sim.server.outside import Outside
 from callwright.sim.server.replies import Replies
-from callwright.sim.server.settings import ServerSettings
+from callwright.sim.server.settings import ServerSettings, drawn
 from callwright.wire.client import (
     ClientEvent,
     ConversationItemCreate,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from callwright.sim.ear import Ear
     from callwright.sim.models import HistoryItem, Model
-    from callwright.sim.speech import Recording
+    from callwright.sim.speech import Pcm, Recording
 
 CLOSED_BY_CLIENT = (1000, "")
 CLOSED_IDLE = (4408, "nothing received for too long")
@@ -115,6 +115,14 @@ class ServerSession:
         """Each time the caller was found to speak over a reply."""
         return tuple(self._turns.confirmations)
 
+    @property
+    def first_audio(self) -> Pcm:
+        """The first 15 s of the caller's audio at most, exactly as the session read it (int16, mono, 16 kHz).
+
+        What was sent in a format that the session did not have yet is in it as it was misread.
+        """
+        return self._turns.first_audio
+
     # --- the connection
 
     def connect(self, now_ms: Ms) -> None:
@@ -122,7 +130,7 @@ class ServerSession:
         self._common.agenda.run(now_ms)
         self._received_ms = now_ms
         rule = self._common.settings
-        ready_ms = now_ms + self._common.rng.randint(*rule.ready_after_ms)
+        ready_ms = now_ms + drawn(rule.ready_after_ms, self._common.rng)
         self._created_ms = max(now_ms, ready_ms - rule.update_takes_ms)
         self._common.agenda.at(self._created_ms, self._tell_created)
         self._common.agenda.at(now_ms + rule.longest_session_ms, self._expire)

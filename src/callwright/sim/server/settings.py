@@ -1,7 +1,8 @@
 """How the local realtime server behaves: every delay and habit is a named field with its source.
 
 A range ``(low, high)`` is drawn anew for each event, both ends included, from the session's own random numbers.
-A rate is a probability. The defaults are what was measured on the live service; other dialects differ in some.
+One of three numbers ``(low, median, high)`` has half of its draws on either side of the median. A rate is a
+probability. The defaults are what was measured on the live service; other dialects differ in some.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from callwright.sim.caller import REPLY_ENDS_AFTER_MS
 from callwright.sim.server.dialects import Dialect, Habit, dialect_of
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Iterator
 
 MsRange = tuple[Ms, Ms]
+MsSpread = tuple[Ms, Ms] | tuple[Ms, Ms, Ms]
+"""A range, or one with its median in the middle."""
 
 _LIVE = "measured on the live service, Nov 2026"
 _EARLIER = "measured on the live service, Oct 2026"
@@ -39,7 +43,7 @@ class ServerSettings:
 
     # --- opening and limits
     ready_after_ms: Annotated[
-        MsRange, "From the start of the connection to session.updated, for a client that answers at once.", _LIVE
+        MsSpread, "From the start of the connection to session.updated, for a client that answers at once.", _LIVE
     ] = (234, 234)
     update_takes_ms: Annotated[Ms, "From session.update to session.updated.", _LIVE] = 50
     longest_session_ms: Annotated[Ms, "Then session_expired, and the close code 4410.", _REFERENCE] = 3_600_000
@@ -82,6 +86,10 @@ class ServerSettings:
     lead_ms: Annotated[Ms, "Audio ahead of playback, half-way between two deltas; 100 to 500 occur.", _LIVE] = 300
     pace: Annotated[float, "How many times as fast as speech audio leaves that is not ahead yet.", _LIVE] = 1.0
     done_after_ms: Annotated[MsRange, "From the last delta to response.done.", _LIVE] = (436, 436)
+    stall_at_ms: Annotated[
+        Ms, "Audio of a reply after which nothing more of it leaves for a while; 0: never.", _OURS
+    ] = 0
+    stall_ms: Annotated[MsRange, "How long that is; then all that was held leaves at once.", _OURS] = (500, 500)
     sentence_pause_ms: Annotated[Ms, "Pause between two recorded lines of one reply.", _OURS] = 200
     cancelled_first_rate: Annotated[
         float,
@@ -140,6 +148,11 @@ SETTINGS = tuple(each.name for each in fields(ServerSettings) if each.name != "d
 """The names of all settings, in the order of their declaration."""
 
 _LONGEST_MS: Ms = 6 * 3_600_000
+_SPANS: Mapping[object, tuple[tuple[int, ...], str]] = {
+    MsRange: ((2,), "two whole numbers of ms, the lower one first, such as [430, 640]"),
+    MsSpread: ((2, 3), "two whole numbers of ms, or three with the median in the middle, such as [230, 660, 2830]"),
+}
+"""How many numbers each kind of range has, and how it is told."""
 _SHARE = (0, 1)
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     **{name: _SHARE for name in SETTINGS if name.endswith("_rate")},
@@ -162,14 +175,23 @@ def misfit(name: str, value: object) -> str | None:
     low, high = _BOUNDS.get(name, (0, _LONGEST_MS))
     if kind is bool:
         return None if isinstance(value, bool) else "true or false"
-    if kind == MsRange:
-        fits = isinstance(value, (tuple, list)) and len(value) == 2 and all(type(end) is int for end in value)
-        fits = fits and low <= value[0] <= value[1] <= high  # type: ignore[index]
-        return None if fits else "two whole numbers of ms, the lower one first, such as [430, 640]"
+    if kind in _SPANS:
+        lengths, told = _SPANS[kind]
+        ends = value if isinstance(value, (tuple, list)) and len(value) in lengths else ()
+        fits = bool(ends) and all(type(end) is int for end in ends) and sorted((low, *ends, high)) == [low, *ends, high]
+        return None if fits else told
     what, types = ("a whole number of ms", (int,)) if kind is Ms else ("a number", (int, float))
     if type(value) in types and low <= value <= high:  # type: ignore[operator]
         return None
     return f"{what} from {low} to {high}{_WHY.get(name, '')}"
+
+
+def drawn(span: MsSpread, rng: random.Random) -> Ms:
+    """A time from a range, each as likely as another; of three numbers the middle one is the median."""
+    if len(span) == 2:
+        return rng.randint(*span)
+    low, median, high = span
+    return rng.randint(low, median) if rng.random() < 0.5 else rng.randint(median, high)
 
 
 class SettingInfo(NamedTuple):

@@ -7,6 +7,7 @@ done          436 ms after the last chunk
 ```
 
 At pace 1 what has left is ahead of a player that starts with the first chunk by the lead, give or take half a chunk.
+In a stall nothing leaves: what was due meanwhile leaves at its end, all at once, and the rest when it was due anyway.
 """
 
 from __future__ import annotations
@@ -113,13 +114,35 @@ def timeline(
     leaves = [
         first_ms + int(max(0, at + chunk // 2 - settings.lead_ms) / settings.pace) for at in range(0, audio_ms, chunk)
     ]
+    stall = _stall(leaves, settings, rng)
+    leaves = [stall.pass_at(at_ms) for at_ms in leaves]
     done_ms = leaves[-1] + rng.randint(*settings.done_after_ms)
     steps = [Timed(first_ms, Step.BEGIN), *(Timed(at_ms, Step.CHUNK) for at_ms in leaves), Timed(leaves[-1], Step.END)]
     if with_call:
         call_ms = _call_beside(first_ms, settings, rng) if settings.speaks.voices_arguments else leaves[-1]
+        call_ms = stall.pass_at(call_ms)
         steps.append(Timed(call_ms, Step.CALL))
         done_ms = max(done_ms, call_ms)
     return [*sorted(steps, key=lambda timed: timed.at_ms), Timed(done_ms, Step.DONE)]
+
+
+class _Stall(NamedTuple):
+    """Nothing leaves from ``from_ms`` up to ``to_ms``."""
+
+    from_ms: Ms
+    to_ms: Ms
+
+    def pass_at(self, due_ms: Ms) -> Ms:
+        """When something leaves that is due at this instant."""
+        return self.to_ms if self.from_ms <= due_ms < self.to_ms else due_ms
+
+
+def _stall(leaves: Sequence[Ms], settings: ServerSettings, rng: random.Random) -> _Stall:
+    """The stall of a reply whose chunks are due at these instants; of no length where there is none."""
+    held = -(-settings.stall_at_ms // settings.chunk_ms)
+    if not 0 < held < len(leaves):
+        return _Stall(0, 0)
+    return _Stall(leaves[held], leaves[held] + rng.randint(*settings.stall_ms))
 
 
 def _call_beside(first_ms: Ms, settings: ServerSettings, rng: random.Random) -> Ms:

@@ -20,6 +20,8 @@ from callwright.sim.speech import PER_MS, RATE_HZ, Pcm
 WINDOW = 256
 FRAME = 2 * WINDOW
 FRAME_MS: Ms = FRAME // PER_MS
+FIRST_MS: Ms = 15_000
+"""How much of the beginning is kept as it was read."""
 _G711 = {Encoding.PCMU: pcmu_decode, Encoding.PCMA: pcma_decode}
 _SILENT_BYTES = {Encoding.PCM16: b"\x00", Encoding.PCMU: b"\xff\x7f", Encoding.PCMA: b"\xd5\x55"}
 
@@ -48,6 +50,8 @@ class VoiceTrack:
         self._detector = Detector()
         self._rest: Pcm = np.zeros(0, np.int16)
         self._taken = 0  # samples at 16 kHz that went into frames, or were skipped
+        self._first: list[Pcm] = []
+        self._first_left = FIRST_MS * PER_MS  # samples at 16 kHz that are still to be kept of the beginning
         self._is_flat = False  # everything that the resampler and the last frame hold is zero
 
     def set_format(self, audio_format: AudioFormat) -> None:
@@ -70,18 +74,34 @@ class VoiceTrack:
 
     def skip(self, nbytes: int) -> None:
         """Let the clock go on by so many bytes of silence."""
-        self._taken += len(self._rest) + self._format.samples_of(nbytes) * RATE_HZ // self._format.rate_hz
+        skipped = self._format.samples_of(nbytes) * RATE_HZ // self._format.rate_hz
+        self._taken += len(self._rest) + skipped
         self._rest = self._rest[:0]
+        if self._first_left:
+            self._keep(np.zeros(skipped, np.int16))
 
     @property
     def clock_ms(self) -> Ms:
         """How much audio has come, in whole frames."""
         return self._taken // PER_MS
 
+    @property
+    def first(self) -> Pcm:
+        """The beginning of the stream as it was read, ``FIRST_MS`` at most."""
+        return np.concatenate((np.zeros(0, np.int16), *self._first))
+
+    def _keep(self, samples: Pcm) -> None:
+        """Keep these samples of the beginning, as far as they belong to it."""
+        self._first.append(samples[: self._first_left])
+        self._first_left -= len(self._first[-1])
+
     def take(self, audio: bytes) -> list[Frame]:
         """The frames that these bytes complete."""
         decode = _G711.get(self._format.encoding, self._carry.take)
-        samples = np.concatenate((self._rest, self._resampler.process(decode(audio))))
+        read = self._resampler.process(decode(audio))
+        if self._first_left:
+            self._keep(read)
+        samples = np.concatenate((self._rest, read))
         whole = len(samples) // FRAME * FRAME
         self._rest = samples[whole:]
         return [self._score(samples[at : at + FRAME]) for at in range(0, whole, FRAME)]
