@@ -1,8 +1,8 @@
 """The naive client: the shortest program that holds a conversation, as tutorials show it.
 
-It sends the caller's frames once the session stands, plays every delta as it comes, logs every reply as it was
-written, runs a tool and asks for a reply. It never clears the line, never truncates, and asks for nothing back: when
-the caller talks over it, it goes on until the server stops sending and the line has played what it was handed.
+It sends the caller's frames, plays every delta as it comes, logs every reply as it was written, runs a tool and asks
+for a reply. It never clears the line and never truncates: when the caller talks over it, it goes on until the server
+stops sending and the line has played what it was handed. What it does at the edges of the call is up to its habits.
 """
 
 from __future__ import annotations
@@ -14,40 +14,53 @@ import msgspec
 
 from callwright.audio.formats import parse_format
 from callwright.core.heard import Source, Speaker, Turn
-from callwright.core.ports import Connector, Line, ModelConnection
+from callwright.core.ports import Connector, Line
 from callwright.core.session import Ending
+from callwright.core.toolcalls import AfterOutput
 from callwright.declare.agent import Agent
-from callwright.declare.tools import Context
+from callwright.declare.tools import Context, Facts, Tool
 from callwright.ids import ItemId, MarkId, Ms, ToolCallId
 from callwright.runtime.call import CallResult, Clock, configuration
 from callwright.runtime.downlink import Downlink
 from callwright.runtime.trace import Trace
+from callwright.sim.baselines.early import Uplink
+from callwright.sim.baselines.goodbye import Goodbye, Queue
+from callwright.sim.baselines.habits import Habits
 from callwright.wire import client, items, server
-from callwright.wire.codec import ServerDecoder, encode, encode_append, wire_type
+from callwright.wire.codec import ServerDecoder, encode, wire_type
+
+STILL_OPEN = (
+    "The caller spoke into the goodbye, so the call is still open: answer him, and end the call when he is done."
+)
+"""What the model is told of a goodbye that was cut, by a client that looks."""
 
 
 class NaiveClient:
-    """One call of the naive client."""
+    """One call of the naive client, under the name of its habits."""
 
-    def __init__(self, agent: Agent, line: Line, *, deps: Any, party: str | None) -> None:
+    def __init__(self, name: str, habits: Habits, agent: Agent, line: Line, *, deps: Any, party: str | None) -> None:
+        output_format = parse_format(msgspec.to_builtins(agent.model.profile.output_format))
         self._agent = agent
         self._line = line
         self._context = (deps, party)
         self._clock = Clock()
-        self._trace = Trace({"agent": agent.name, "client": "naive", "model": agent.model.profile.name})
-        self._down = Downlink(line, parse_format(msgspec.to_builtins(agent.model.profile.output_format)))
+        self._trace = Trace({"agent": agent.name, "client": name, "model": agent.model.profile.name})
+        self._up = Uplink(habits.early)
+        self._down = Downlink(line, output_format)
+        self._queue = Queue(line, output_format)
+        self._goodbye = Goodbye(habits.hang_up, self._queue)
         self._decoder = ServerDecoder()
         self._turns: dict[ItemId, Turn] = {}
         self._ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
-        self._connection: ModelConnection | None = None
         self._ready_ms: Ms | None = None
         self._jobs: list[asyncio.Task[None]] = []
 
     async def run(self, connector: Connector) -> CallResult:
         """Take the call. Raises ConnectionFailed and LineFailed."""
         await self._line.open(_Ears(self))
-        connection = self._connection = await connector.connect(_Mouth(self))
+        connection = await connector.connect(_Mouth(self))
         connected_at_ms = self._clock.now_ms()
+        self._up.connected(connection)
         ending = await self._ending
         for job in self._jobs:
             job.cancel()
@@ -58,8 +71,8 @@ class NaiveClient:
             ending=ending,
             trace=self._trace.lines(),
             session_ready_ms=self._ready_ms,
-            held_sent_ms=0,
-            lost_ms=0,
+            held_sent_ms=self._up.held_sent_ms,
+            lost_ms=self._up.lost_ms,
             connected_ms=self._clock.now_ms() - connected_at_ms,
             anomalies=(),
             unknown={},
@@ -71,9 +84,18 @@ class NaiveClient:
             self._ending.set_result(Ending(by, reason))
 
     def frame(self, frame: bytes) -> None:
-        """Send the caller's 20 ms, if the session stands."""
-        if self._ready_ms is not None and self._connection:
-            self._connection.send(encode_append(frame))
+        """Take the caller's 20 ms."""
+        self._up.frame(frame)
+
+    def played(self, item_id: ItemId, _generation: int, played_ms: Ms) -> None:
+        """Take a report of a pulled line."""
+        self._queue.played(item_id, played_ms)
+        self._goodbye.look()
+
+    def mark(self, mark_id: MarkId) -> None:
+        """Take a mark that came back."""
+        self._queue.returned(mark_id)
+        self._goodbye.look()
 
     def message(self, message: bytes | str) -> None:
         """Take one message of the server."""
@@ -87,52 +109,73 @@ class NaiveClient:
                 self._send(configuration(self._agent, self._line.input_format))
             case server.SessionUpdated():
                 self._ready_ms = now_ms
+                self._up.ready()
             case server.ResponseOutputAudioTranscriptDone():
                 self._log(Speaker.AGENT, event.item_id, event.transcript, Source.WHOLE)
             case server.ConversationItemInputAudioTranscriptionCompleted():
                 self._log(Speaker.CALLER, event.item_id, event.transcript, Source.TRANSCRIBED)
             case server.ResponseFunctionCallArgumentsDone():
-                self._jobs.append(asyncio.get_running_loop().create_task(self._use_tool(event)))
+                self._called(event)
             case _:
                 pass
         self._trace.note(now_ms, "got", wire_type(event) if not isinstance(event, server.Unknown) else event.type)
+        self._goodbye.message(event)
 
     def _play(self, event: server.ResponseOutputAudioDelta, now_ms: Ms) -> None:
         item_id = ItemId(event.item_id)
         samples = self._down.take(item_id, event.delta)
         self._down.play(item_id, 0, samples)
+        self._queue.handed(item_id, samples)
+        self._goodbye.message(event)
         self._trace.note(now_ms, "got audio", samples)
 
     def _log(self, speaker: Speaker, item_id: str, text: str, source: Source) -> None:
         self._turns[ItemId(item_id)] = Turn(speaker, ItemId(item_id), text, text, source)
 
-    async def _use_tool(self, call: server.ResponseFunctionCallArgumentsDone) -> None:
+    def _called(self, call: server.ResponseFunctionCallArgumentsDone) -> None:
         tool = self._agent.tools[call.name or ""]
+        if tool.after is AfterOutput.HANG_UP:
+            job = self._hang_up(tool, call, self._goodbye.begin(call.response_id))
+        else:
+            job = self._use(tool, call)
+        self._jobs.append(asyncio.get_running_loop().create_task(job))
+
+    async def _use(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> None:
+        self._post(call, msgspec.json.encode(await self._run(tool, call)).decode())
+        self._send(client.ResponseCreate())
+
+    async def _hang_up(
+        self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone, over: asyncio.Future[bool]
+    ) -> None:
+        reason = await self._run(tool, call)
+        if await over:
+            self._trace.note(self._clock.now_ms(), "hung up", reason)
+            self.end("agent", str(reason))
+        else:
+            self._post(call, STILL_OPEN)
+
+    async def _run(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> Facts | str:
         arguments = msgspec.json.decode(call.arguments, type=tool.arguments)
         context: Context[Any] = Context(*self._context, tool_call_id=ToolCallId(call.call_id))
-        result = await tool.function(context, **msgspec.structs.asdict(arguments))
-        output = items.FunctionCallOutputItem(call_id=call.call_id, output=msgspec.json.encode(result).decode())
-        self._send(client.ConversationItemCreate(item=output))
-        self._send(client.ResponseCreate())
+        return await tool.function(context, **msgspec.structs.asdict(arguments))
+
+    def _post(self, call: server.ResponseFunctionCallArgumentsDone, output: str) -> None:
+        item = items.FunctionCallOutputItem(call_id=call.call_id, output=output)
+        self._send(client.ConversationItemCreate(item=item))
 
     def _send(self, event: client.ClientEvent) -> None:
         self._trace.note(self._clock.now_ms(), "sent", wire_type(event))
-        if self._connection:
-            self._connection.send(encode(event))
+        self._up.send(encode(event))
 
 
 class _Ears:
-    """What the line calls; the naive client has no use for what was played."""
+    """What the line calls."""
 
     def __init__(self, naive: NaiveClient) -> None:
         self.on_frame = naive.frame
+        self.on_played = naive.played
+        self.on_mark = naive.mark
         self.on_closed = naive.end
-
-    def on_played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None:
-        pass
-
-    def on_mark(self, mark_id: MarkId) -> None:
-        pass
 
 
 class _Mouth:
@@ -143,4 +186,5 @@ class _Mouth:
         self._naive = naive
 
     def on_closed(self, code: int, reason: str) -> None:
+        """Take note that the connection ended."""
         self._naive.end("model", f"connection closed: {code} {reason}".rstrip())
