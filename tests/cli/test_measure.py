@@ -67,7 +67,7 @@ def test_a_dialect_that_mends_no_history_says_in_the_scenario_what_it_cannot_hol
 
 def test_the_replay_of_a_scenario_given_by_path_finds_it_though_its_name_is_another_s(tmp_path: Path) -> None:
     (tmp_path / "my calls").mkdir()
-    path = variant(tmp_path / "my calls", "check-in", ("reply.start + 4000 ms", "reply.start + 40000 ms"))
+    path = variant(tmp_path / "my calls", "check-in", ("reply.start + 6500 ms", "reply.start + 40000 ms"))
     result = callwright("measure", path)
     assert result.stderr.endswith(f"; replay: callwright call '{path}' --seed 1\n")
     shipped = callwright("measure", CHECK_IN, "--client", "naive")
@@ -93,7 +93,11 @@ def test_a_call_ended_at_its_limit_says_so_and_what_it_waited_for(tmp_path: Path
 
 
 def test_a_figure_that_was_expected_and_not_measured_says_why(tmp_path: Path) -> None:
-    path = variant(tmp_path, "calm", ("  - {when: reply.start + 4000 ms, says: ask-parking}\n", ""))
+    path = variant(
+        tmp_path,
+        "calm",
+        ("  - {when: reply.start + 6500 ms, says: ask-parking} # 4 s into the answer, behind the notice\n", ""),
+    )
     result = callwright("measure", path, "--json")
     (failure,) = [f for f in json.loads(result.stdout)["expectations"]["failed"] if f["name"] == "heard_error_ms"]
     assert failure["got"] == ["not measured (no reply was cut)"]
@@ -110,7 +114,7 @@ def test_a_failed_run_is_told_with_the_command_that_plays_it_again(tmp_path: Pat
 
 
 def test_a_void_run_fails_and_its_replay_finds_a_scenario_given_by_path(tmp_path: Path) -> None:
-    path = variant(tmp_path, "late", ("reply.start + 4000 ms", "reply.start + 40000 ms"))
+    path = variant(tmp_path, "late", ("reply.start + 6500 ms", "reply.start + 40000 ms"))
     result = callwright("measure", path)
     assert result.exit_code == 1
     assert result.stderr.startswith("VOID late seed 1: ")

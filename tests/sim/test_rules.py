@@ -29,8 +29,10 @@ from callwright.sim.speech import Speech, normalise
 HOTEL = Path(callwright.__file__).parent / "apps" / "hotel"
 RULES = HOTEL / "hotel.model.yaml"
 SPEECH = Speech.load(HOTEL / "speech")
-STEADY = RulesModel.load(RULES, SPEECH, {"recaps": 0})
-RECAPPING = RulesModel.load(RULES, SPEECH, {"recaps": 1})
+STEADY = RulesModel.load(RULES, SPEECH, {"recaps": 0, "forgets_notice": 1})
+RECAPPING = RulesModel.load(RULES, SPEECH, {"recaps": 1, "forgets_notice": 1})
+OPEN = RulesModel.load(RULES, SPEECH, {"recaps": 0})
+"""It says what it is."""
 
 CHECK_IN = [
     "check-in-time",
@@ -170,7 +172,7 @@ def test_a_recap_begins_with_the_cut_sentence_and_never_with_the_answer(heard: i
 
 def test_recaps_come_at_the_measured_rate() -> None:
     history = (said("ask-check-in"), cut(ANSWER[:12]), said("ask-parking"), answered("parking"), said("go-on"))
-    model = RulesModel.load(RULES, SPEECH)
+    model = RulesModel.load(RULES, SPEECH, {"forgets_notice": 1})
     recaps = sum(continuation(reply(model, *history, seed=seed)) == ANSWER[8:] for seed in range(700))
     assert recaps == pytest.approx(500, abs=40)
 
@@ -253,7 +255,7 @@ def test_an_agent_that_hears_itself_starts_its_reply_over(heard: int) -> None:
 
 
 def test_starting_over_can_be_switched_off_in_a_scenario() -> None:
-    deaf = RulesModel.load(RULES, SPEECH, {"starts_over_on_own_voice": 0})
+    deaf = RulesModel.load(RULES, SPEECH, {"starts_over_on_own_voice": 0, "forgets_notice": 1})
     echo = CallerSaid(ItemId("echo"), "photo ID and the card.")
     assert lines(reply(deaf, said("ask-check-in"), cut(ANSWER[:20]), echo)) == ["not-understood"]
 
@@ -325,13 +327,103 @@ def test_a_cut_telling_of_an_output_is_gone_on_with() -> None:
     assert continuation(reply(RECAPPING, *history)) == telling[3:]
 
 
+# --- hanging up ---------------------------------------------------------------------------------------------------
+
+GOODBYE = ToolRequested(ItemId("g"), ToolCallId("call_2"), "end_call", {})
+STILL_OPEN = "The call is still open: the caller spoke during the goodbye. Answer him."
+
+
+def withdrawn(*outputs: str) -> list[HistoryItem]:
+    """A goodbye that the caller talked over with a question, which was answered, and his second goodbye."""
+    over = [said("thats-all"), GOODBYE, cut(["Thank", "you"]), said("ask-pool"), answered("pool"), said("thats-all")]
+    return [*over[:4], *(ToolAnswered(ItemId("o"), ToolCallId("call_2"), output) for output in outputs), *over[4:]]
+
+
+def test_a_goodbye_is_spoken_by_the_call_that_hangs_up_and_gives_the_same_reason_every_time() -> None:
+    goodbye = reply(STEADY, said("thats-all"))
+    assert goodbye.clips == (Clip("goodbye"),)
+    assert goodbye.tool is not None
+    assert (goodbye.tool.name, goodbye.tool.arguments["goodbye"]) == ("end_call", SPEECH["goodbye"].text)
+    assert goodbye.tool.arguments["reason"] == "the caller needs nothing more"
+
+
+def test_a_question_over_the_goodbye_is_answered() -> None:
+    assert lines(reply(STEADY, *withdrawn(STILL_OPEN)[:4])) == ["pool"]
+    assert lines(reply(STEADY, *withdrawn(STILL_OPEN)[:5])) == ["pool"]
+
+
+@pytest.mark.parametrize("outputs", [[STILL_OPEN], []], ids=["still open", "no output"])
+def test_c053_the_call_is_ended_again_after_a_goodbye_that_was_withdrawn(outputs: list[str]) -> None:
+    again = reply(STEADY, *withdrawn(*outputs))
+    assert lines(again) == ["goodbye"]
+    assert again.tool is not None
+    assert again.tool.name == "end_call"
+
+
+@pytest.mark.parametrize("output", ["the caller needs nothing more", '{"status": "ending"}', '{"goodbye": "said"}', ""])
+def test_c053_a_model_that_is_told_of_an_end_says_goodbye_and_never_hangs_up_again(output: str) -> None:
+    poisoned = withdrawn(output)
+    assert reply(STEADY, *poisoned) == Reply((Clip("goodbye"),))
+    assert reply(STEADY, *poisoned, answered("goodbye"), said("thats-all")) == Reply((Clip("goodbye"),))
+    doubting = RulesModel.load(RULES, SPEECH, {"believes_it_hung_up": 0, "forgets_notice": 1})
+    assert reply(doubting, *poisoned).tool is not None
+
+
+def test_a_result_that_comes_in_the_goodbye_is_told() -> None:
+    history = [said("look-up-okafor"), CALL, answered("holding-look-up"), said("thats-all"), GOODBYE, cut(["Thank"])]
+    told = ToolAnswered(ItemId("o2"), ToolCallId("call_2"), STILL_OPEN)
+    for outputs in ([FOUND, told], [told, FOUND]):
+        assert lines(reply(STEADY, *history, *outputs)) == ["booking-okafor"]
+
+
+# --- the notice ---------------------------------------------------------------------------------------------------
+
+NOTICE = SPEECH["notice"].text
+
+
+def with_notice(*line_ids: str, words: int | None = None) -> AgentSaid:
+    said = " ".join([NOTICE, *(SPEECH[line].text for line in line_ids)]).split()
+    return AgentSaid(ItemId("n"), " ".join(said[:words]) + ("-" if words else ""), is_cut=words is not None)
+
+
+def test_the_notice_opens_the_first_reply_and_no_other() -> None:
+    assert lines(reply(OPEN, said("ask-pool"))) == ["notice", "pool"]
+    assert lines(reply(OPEN)) == ["notice", "greeting"]
+    assert lines(reply(OPEN, said("ask-pool"), with_notice("pool"), said("ask-wifi"))) == ["wifi"]
+
+
+def test_a_notice_before_a_spoken_argument_is_a_part_of_it() -> None:
+    called = reply(OPEN, said("look-up-okafor"))
+    assert lines(called) == ["notice", "holding-look-up"]
+    assert called.tool is not None
+    assert called.tool.arguments == {"surname": "Okafor", "holding": f"{NOTICE} {SPEECH['holding-look-up'].text}"}
+
+
+@pytest.mark.parametrize("heard", range(1, 6))
+def test_a_notice_that_was_cut_is_given_again(heard: int) -> None:
+    assert lines(reply(OPEN, said("ask-pool"), with_notice(words=heard), said("ask-wifi"))) == ["notice", "wifi"]
+
+
+def test_an_answer_is_gone_on_with_behind_the_notice() -> None:
+    notice = len(NOTICE.split())
+    for heard in (1, 5, 20):
+        cut_late = with_notice(*CHECK_IN, words=notice + heard)
+        history = (said("ask-check-in"), cut_late, said("ask-parking"), answered("parking"), said("go-on"))
+        assert continuation(reply(OPEN, *history)) == ANSWER[heard:]
+
+
+def test_an_output_that_was_told_behind_the_notice_is_told() -> None:
+    history = (said("look-up-okafor"), CALL, FOUND, with_notice("booking-okafor"))
+    assert lines(reply(OPEN, *history)) == ["anything-else"]
+
+
 # --- the file -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("says: [parking]", "says: [parkin]", "topics.parking.says 1: expected one of 20 names, nearest parking, "),
+        ("says: [parking]", "says: [parkin]", "topics.parking.says 1: expected one of 21 names, nearest parking, "),
         ("says: [parking]", "says: [ask-parking]", 'says 1: expected a line of the agent; got "ask-parking"'),
         ("says: [parking]", "says: []", "topics.parking.says: expected a list of at least 1; got none"),
         ("opening: [greeting]", "opening: [mm-hmm]", "opening 1: expected a line of the agent"),
@@ -350,6 +442,11 @@ def test_a_cut_telling_of_an_output_is_gone_on_with() -> None:
         ("calls: look_up_booking", "calls: look_up", 'did you mean "look_up_booking"?'),
         ("rate: 5/7", "rate: 7/5", "behaviors.recaps.rate: expected a number from 0 to 1"),
         ("going_on: going-on", "", "expected a key 'going_on'"),
+        ("{is: the caller", "{is: the caller, after: [for], x: the caller", 'expected one of after, is; got "x"'),
+        ("{is: the caller needs nothing more}", "{is: it, after: [for]}", "reason: expected exactly one of after, is"),
+        ("unless: [still open]", "unless: []", "hangs_up.unless: expected a list of at least 1"),
+        ("notice: [notice]", "notice: [thats-all]", "notice 1: expected a line of the agent"),
+        ("  believes_it_hung_up:", "  recap:", "expected one of recaps, starts_over_on_own_voice, believes_it_hung_up"),
     ],
 )
 def test_a_mistake_in_the_file_is_told_with_its_place(tmp_path: Path, before: str, after: str, message: str) -> None:
@@ -375,13 +472,19 @@ async def look_up_booking(
     return {}
 
 
+@DESK.tool(after=cw.AfterOutput.HANG_UP)
+async def end_call(ctx: cw.Context[None], reason: str, goodbye: cw.Spoken) -> str:
+    """Hang up."""
+    return reason
+
+
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
         (
             "  look_up_booking:\n",
             "  look_up:\n",
-            'one of look_up_booking; got "look_up"; did you mean "look_up_booking"?',
+            'one of look_up_booking, end_call; got "look_up"; did you mean "look_up_booking"?',
         ),
         (
             "{surname: {",

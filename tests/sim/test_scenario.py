@@ -35,9 +35,15 @@ async def look_up_booking(ctx: cw.Context[None], surname: str, holding: cw.Spoke
     return {}
 
 
-@desk.tool
-async def end_call(ctx: cw.Context[None]) -> cw.Facts:
+@desk.tool(after=cw.AfterOutput.HANG_UP)
+async def end_call(ctx: cw.Context[None], reason: str, goodbye: cw.Spoken) -> str:
     """Hang up."""
+    return reason
+
+
+@desk.tool(after=cw.AfterOutput.SILENCE)
+async def wait(ctx: cw.Context[None]) -> cw.Facts:
+    """Say nothing."""
     return {}
 
 
@@ -75,7 +81,7 @@ def test_the_check_in_scenario_is_read_whole() -> None:
     assert (scenario.line.kind, scenario.line.hidden_lag_ms, scenario.limit_ms) == (LineKind.PHONE, 0, 120_000)
     assert scenario.caller == (
         Step(Trigger(Anchor.PICKUP, 400), "ask-check-in"),
-        Step(Trigger(Anchor.REPLY_START, 4000), "ask-parking"),
+        Step(Trigger(Anchor.REPLY_START, 6500), "ask-parking"),
         Step(Trigger(Anchor.REPLY_END, 800), "go-on"),
         Step(Trigger(Anchor.REPLY_END, 1000), None),
     )
@@ -99,7 +105,7 @@ def test_settings_of_line_model_and_server_are_read(app: Path) -> None:
 
 
 def test_a_holding_line_is_a_trigger_of_a_tool_that_the_agent_has(app: Path) -> None:
-    path = changed(app, "reply.start + 4000 ms", "look_up_booking.holding + 500 ms")
+    path = changed(app, "reply.start + 6500 ms", "look_up_booking.holding + 500 ms")
     trigger = load_scenario(path, tools_of).caller[1].when
     assert trigger == Trigger(Anchor.HOLDING, 500, "look_up_booking")
     assert (str(trigger), trigger.is_interruption) == ("look_up_booking.holding + 500 ms", True)
@@ -107,7 +113,7 @@ def test_a_holding_line_is_a_trigger_of_a_tool_that_the_agent_has(app: Path) -> 
 
 @pytest.mark.parametrize("text", ["pickup + 400 ms", "reply.end + 700 ms", "previous.end + 0 ms", "reply.start + 1 ms"])
 def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
-    path = changed(app, "reply.start + 4000 ms", text)
+    path = changed(app, "reply.start + 6500 ms", text)
     assert str(load_scenario(path).caller[1].when) == text
 
 
@@ -117,19 +123,19 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "place", "message"),
     [
-        ("reply.start + 4000", "look_up_boking.holding + 4000", "8:12",
-         'trigger "look_up_boking.holding": agent hotel has no such tool (look_up_booking, end_call)'
+        ("reply.start + 6500", "look_up_boking.holding + 4000", "8:12",
+         'trigger "look_up_boking.holding": agent hotel has no such tool (look_up_booking, end_call, wait)'
          '; did you mean "look_up_booking"?'),
         ("reply.start", "reply.begin", "8:12", 'trigger "reply.begin": expected one of pickup, reply.start'),
-        ("reply.start + 4000 ms", "reply.start", "8:12", "and then + N ms"),
-        ("reply.start + 4000 ms", "reply.start + 4 s", "8:12", "and then + N ms"),
-        ("reply.start + 4000 ms", "reply.start - 4 ms", "8:12", "and then + N ms"),
+        ("reply.start + 6500 ms", "reply.start", "8:12", "and then + N ms"),
+        ("reply.start + 6500 ms", "reply.start + 4 s", "8:12", "and then + N ms"),
+        ("reply.start + 6500 ms", "reply.start - 4 ms", "8:12", "and then + N ms"),
         ("reply.end + 800 ms", "reply.end + 300 ms", "9:12", "expected at least 700 ms"),
         ("pickup + 400 ms", "previous.end + 400 ms", "7:12", "expected a line of the caller before it"),
         ("says: go-on", "says: go-in", "9:38", 'expected one of 15 names, nearest go-on, '),
         ("says: go-on", "says: go-in", "9:38", 'got "go-in"; did you mean "go-on"?'),
-        ("reply.start + 4000", "end_call.holding + 500", "8:12",
-         'trigger "end_call.holding": the tool has no holding line; declare one of its arguments as callwright.Spoken'),
+        ("reply.start + 6500", "wait.holding + 500", "8:12",
+         'trigger "wait.holding": the tool has no holding line; declare one of its arguments as callwright.Spoken'),
         ("says: go-on", "says: parking", "9:38", "caller 3.says: expected a line of the caller"),
         ("does: hang_up", "does: hangup", "10:39", 'got "hangup"; did you mean "hang_up"?'),
         ("does: hang_up", "dose: hang_up", "10:33", 'when, says, does; got "dose"; did you mean "does"?'),

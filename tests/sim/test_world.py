@@ -261,7 +261,7 @@ def test_a_line_that_breaks_ends_the_call_and_is_told() -> None:
     which = replace(check_in(), line=replace(check_in().line, close_at_ms=9_000))
     record = play(which, 1)
     assert record.error == "the line broke"
-    assert record.unspoken[0] == "step 2 (reply.start + 4000 ms)"
+    assert record.unspoken[0] == "step 2 (reply.start + 6500 ms)"
     assert len(record.unspoken) == 3
     assert record.connected_ms == 9_000
 

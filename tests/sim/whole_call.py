@@ -26,8 +26,8 @@ def check_in() -> Scenario:
 
 
 def scenario(*steps: Step) -> Scenario:
-    """The same desk, called by somebody who does this."""
-    return replace(check_in(), name="by-hand", caller=steps)
+    """The same desk, called by somebody who does this, and answered without the notice."""
+    return replace(check_in(), name="by-hand", caller=steps, rates={"forgets_notice": 1})
 
 
 def says(line_id: str | None, anchor: Anchor, ms: Ms, tool: str | None = None) -> Step:

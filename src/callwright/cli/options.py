@@ -21,6 +21,7 @@ from callwright.wire.profiles import PROFILES
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _LONGEST_LAG_MS = 60_000
+_LONGEST_CONNECT_MS = 60_000
 
 
 class Pace(Enum):
@@ -40,6 +41,7 @@ class Setup:
     before: bool = False
     lag_ms: Ms | None = None
     lag_fixed_ms: Ms | None = None
+    connect_ms: Ms | None = None
     no_truncate: bool = False
     pace: Pace = Pace.VIRTUAL
     dialect: str | None = None
@@ -48,7 +50,7 @@ class Setup:
     def options(self) -> Options:
         """What they change of the scenario."""
         can = ~Can.TRUNCATE if self.no_truncate else None
-        return Options(self.lag_ms, self.lag_fixed_ms, can=can, dialect=self.dialect)
+        return Options(self.lag_ms, self.lag_fixed_ms, can=can, connect_ms=self.connect_ms, dialect=self.dialect)
 
     def dialect_for(self, scenario: Scenario) -> str:
         """The provider whose protocol is spoken."""
@@ -82,6 +84,7 @@ class Setup:
             "--dialect": self.dialect,
             "--lag-ms": self.lag_ms,
             "--lag-fixed-ms": self.lag_fixed_ms,
+            "--connect-ms": self.connect_ms,
             "--no-truncate": self.no_truncate,
             "--real-time": self.pace is Pace.REAL,
         }
@@ -143,6 +146,12 @@ playing = _all(
         type=click.IntRange(0, _LONGEST_LAG_MS),
         metavar="MS",
         help="Playback behind the stream that is reported and cannot be emptied, as in wireless headphones.",
+    ),
+    click.option(
+        "--connect-ms",
+        type=click.IntRange(0, _LONGEST_CONNECT_MS),
+        metavar="MS",
+        help="How long the connection to the server takes to open; the caller may speak meanwhile.",
     ),
     click.option("--no-truncate", is_flag=True, help="Stop the voice, but do not tell the server where."),
     real_time,

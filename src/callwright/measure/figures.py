@@ -231,7 +231,7 @@ def _starts_over(call: HeardCall) -> Values:
     if not call.replies:
         return ()
     first, *later = [reply.written for reply in call.replies if reply.played.first_audible_ms is not None] or [""]
-    begun = opening(first)
+    begun = opening(without_lead_in(first))
     again = [text for text in later if begun in (opening(text), opening(without_lead_in(text)))]
     return (len(again) if len(begun) == OPENING_WORDS else 0,)
 

@@ -8,6 +8,8 @@ history, so a history that is right is continued at the right word, and one that
     goes on     Sure, as I was saying. photo ID and the card ...          from the next word
     or recaps   Sure, as I was saying. Please bring a photo ID ...        from the start of the cut sentence
 
+The notice that an agent must give, that it is a machine, opens every reply until history holds it whole.
+
 What live models were seen to do now and then is in the file as a behavior with its rate and the source of the figure.
 """
 
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, Literal, cast, get_type_hints
 
@@ -41,8 +43,9 @@ if TYPE_CHECKING:
 
     from callwright.declare.tools import Tool as DeclaredTool
 
-BEHAVIORS = ("recaps", "starts_over_on_own_voice")
+BEHAVIORS = ("recaps", "starts_over_on_own_voice", "believes_it_hung_up", "forgets_notice")
 """What a rules file gives a rate for; a scenario may give another one."""
+_ANY_MODELS = BEHAVIORS[:2]  # the others are of models with a tool that hangs up, or with a notice
 
 _ECHO_WORDS_MIN = 3  # fewer words in a row are anybody's
 _SENTENCE_ENDS = (".", "!", "?")
@@ -69,6 +72,8 @@ class Saying:
     """The words of all lines, as they are compared."""
     sentences: tuple[int, ...]
     """Numbers of the words that begin a sentence, in order; the first is 0."""
+    text: str
+    """What is said, as it is written."""
 
     @property
     def clips(self) -> tuple[Clip, ...]:
@@ -107,10 +112,14 @@ class Tool:
     """What is said with the call."""
     spoken: Mapping[str, str]
     """The argument that has what is said as its text; at most one."""
+    constant: Mapping[str, str]
+    """The arguments that are the same in every call."""
     arguments: Mapping[str, tuple[str, ...]]
     """The words behind which the caller says each of the other arguments."""
     answers: tuple[tuple[tuple[Phrase, ...], Saying], ...]
     """What is said to an output with one of the phrases; no phrase fits every output."""
+    goes_on: tuple[Phrase, ...]
+    """Of a tool that hangs up: the phrases by which its output says that the call goes on; none of another tool."""
 
     def request(self, name: str, said: str) -> ToolRequest | None:
         """The call that these words of the caller ask for; None when one of its arguments was not said.
@@ -124,12 +133,15 @@ class Tool:
             if value is None:
                 return None
             arguments[argument] = value.strip(".,;:!?")
-        return ToolRequest(name, {**arguments, **self.spoken})
+        return ToolRequest(name, {**arguments, **self.constant, **self.spoken})
+
+    def has_ended(self, output: str) -> bool:
+        """Whether this output lets the model believe that it has hung up."""
+        return bool(self.goes_on) and not _fits_any(self.goes_on, output)
 
     def answer(self, output: str) -> Saying | None:
         """What is said to this output."""
-        words = re.findall(r"\w+", output.lower())
-        return next((says for when, says in self.answers if not when or any(p.fits(words) for p in when)), None)
+        return next((says for when, says in self.answers if not when or _fits_any(when, output)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +154,8 @@ class Rules:
     not_understood: Saying
     nothing_to_go_on: Saying
     going_on: Saying
+    notice: Saying | None
+    """That it is a machine."""
     rates: Mapping[str, float]
     """How often each of `BEHAVIORS` shows, 0 to 1."""
 
@@ -196,6 +210,26 @@ class RulesModel:
 
     def reply(self, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
         """The next reply: to the caller's turn if it has none yet, otherwise to a tool's output that was not told."""
+        reply = self._reply(history, rng)
+        notice = self._rules.notice
+        if notice is None or not reply.clips or _has_said(notice, history) or self._shows("forgets_notice", rng):
+            return reply
+        return self._introduced(notice, reply)
+
+    def _shows(self, behavior: str, rng: random.Random) -> bool:
+        """Whether a behavior shows now."""
+        rate = self._rules.rates[behavior]
+        return rate > 0 and rng.random() < rate
+
+    def _introduced(self, notice: Saying, reply: Reply) -> Reply:
+        """The reply with the notice before it, as a part of what a tool call speaks, too."""
+        tool = reply.tool
+        if tool is not None:
+            spoken = {name: f"{notice.text} {text}" for name, text in self._rules.tools[tool.name].spoken.items()}
+            tool = replace(tool, arguments={**tool.arguments, **spoken})
+        return Reply(notice.clips + reply.clips, tool)
+
+    def _reply(self, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
         turn = _open_turn(history)
         if turn is not None:
             return self._answer(turn, history, rng)
@@ -216,10 +250,18 @@ class RulesModel:
             return Reply(self._going_on(history, rng))
         if topic.calls:
             tool = rules.tools[topic.calls]
+            if self._hung_up(topic.calls, history) and self._shows("believes_it_hung_up", rng):
+                return Reply(tool.holding)
             request = tool.request(topic.calls, turn.text)
             return Reply(tool.holding, request) if request else Reply(rules.not_understood.clips)
         assert topic.says
         return Reply(topic.says.clips)
+
+    def _hung_up(self, name: str, history: Sequence[HistoryItem]) -> bool:
+        """Whether an output of this tool in history lets the model believe that it has hung up."""
+        calls = [item.tool_call_id for item in history if isinstance(item, ToolRequested) and item.name == name]
+        outputs = [item.output for item in history if isinstance(item, ToolAnswered) and item.tool_call_id in calls]
+        return any(map(self._rules.tools[name].has_ended, outputs))
 
     def _going_on(self, history: Sequence[HistoryItem], rng: random.Random) -> tuple[Clip, ...]:
         unfinished = self._unfinished(history)
@@ -245,7 +287,7 @@ class RulesModel:
 
     def _reached(self, item: AgentSaid, before: Sequence[HistoryItem], known: Sequence[_Position]) -> _Position | None:
         """What a reply in history is a part of, and how far that has got; None for one that nobody would go on with."""
-        spoken = _without(self._rules.going_on.words, _words(item.text))
+        spoken = _without(self._rules.going_on.words, self._said_by(item))
         due = self._due(before, known)
         if not spoken:
             return due[0] if due and item.is_cut else None
@@ -256,6 +298,11 @@ class RulesModel:
                 had = max((position.word for position in known if position.saying is saying), default=0)
                 return _Position(saying, max(had, end) if start else end)
         return None
+
+    def _said_by(self, item: AgentSaid) -> list[str]:
+        """The words of a reply, less the notice before it."""
+        notice = self._rules.notice
+        return _without(notice.words, _words(item.text)) if notice else _words(item.text)
 
     def _places(self, last_word: int | None = None) -> Iterator[_Position]:
         """Where a reply can begin: at every word of every saying, or at those up to ``last_word``."""
@@ -297,9 +344,20 @@ class RulesModel:
                 continue
             tool = self._rules.tools.get(names.get(item.tool_call_id, ""))
             saying = tool.answer(item.output) if tool else None
-            if saying and not any(_tells(later, saying) for later in history[at:]):
+            if saying and not any(self._tells(later, saying) for later in history[at:]):
                 return saying
         return None
+
+    def _tells(self, item: HistoryItem, saying: Saying) -> bool:
+        return (
+            isinstance(item, AgentSaid) and bool(words := self._said_by(item)) and bool(_end_of(words, saying.words, 0))
+        )
+
+
+def _has_said(notice: Saying, history: Sequence[HistoryItem]) -> bool:
+    """Whether a reply in history begins with the whole notice."""
+    replies = (_words(item.text) for item in history if isinstance(item, AgentSaid))
+    return any(tuple(words[: len(notice.words)]) == notice.words for words in replies)
 
 
 def _open_turn(history: Sequence[HistoryItem]) -> CallerSaid | None:
@@ -317,8 +375,10 @@ def _starts(position: _Position) -> list[_Position]:
     return [position, _Position(position.saying, position.saying.sentence_start(position.word))]
 
 
-def _tells(item: HistoryItem, saying: Saying) -> bool:
-    return isinstance(item, AgentSaid) and bool(words := _words(item.text)) and bool(_end_of(words, saying.words, 0))
+def _fits_any(phrases: Sequence[Phrase], output: str) -> bool:
+    """Whether one of the phrases fits the words of a tool's output."""
+    words = re.findall(r"\w+", output.lower())
+    return any(phrase.fits(words) for phrase in phrases)
 
 
 def _words(text: str) -> list[str]:
@@ -357,11 +417,13 @@ def _end_of(spoken: Sequence[str], words: Sequence[str], start: int) -> int | No
 def _read_rules(
     file: Field, speech: Speech, rates: Mapping[str, float], declared: Mapping[str, DeclaredTool] | None
 ) -> Rules:
-    keys = ("opening", "not_understood", "nothing_to_go_on", "going_on", "behaviors", "topics", "tools")
-    parts = file.mapping(keys, required=keys[:-1])
+    keys = ("opening", "not_understood", "nothing_to_go_on", "going_on", "behaviors", "topics", "tools", "notice")
+    parts = file.mapping(keys, required=keys[:-2])
     fields = parts["tools"].mapping(declared) if "tools" in parts else {}
     tools = {name: _tool(field, speech, declared[name] if declared else None) for name, field in fields.items()}
-    behaviors = parts["behaviors"].mapping(BEHAVIORS, required=BEHAVIORS)
+    of_some = {"believes_it_hung_up": any(tool.goes_on for tool in tools.values()), "forgets_notice": "notice" in parts}
+    needed = (*_ANY_MODELS, *(name for name, is_needed in of_some.items() if is_needed))
+    behaviors = parts["behaviors"].mapping(BEHAVIORS, required=needed)
     return Rules(
         topics={name: _topic(field, speech, tools) for name, field in parts["topics"].mapping().items()},
         tools=tools,
@@ -369,7 +431,8 @@ def _read_rules(
         not_understood=_saying(parts["not_understood"].sequence(), speech),
         nothing_to_go_on=_saying(parts["nothing_to_go_on"].sequence(), speech),
         going_on=_saying([parts["going_on"]], speech),
-        rates={name: _rate(field) for name, field in behaviors.items()} | dict(rates),
+        notice=_saying(parts["notice"].sequence(1), speech) if "notice" in parts else None,
+        rates=dict.fromkeys(BEHAVIORS, 0.0) | {name: _rate(field) for name, field in behaviors.items()} | dict(rates),
     )
 
 
@@ -392,7 +455,7 @@ def _topic(field: Field, speech: Speech, tools: Mapping[str, Tool]) -> Topic:
 
 
 def _tool(field: Field, speech: Speech, declared: DeclaredTool | None) -> Tool:
-    parts = field.mapping(("speaks", "arguments", "answers"), required=("answers",))
+    parts = field.mapping(("speaks", "arguments", "answers", "hangs_up"), required=("answers",))
     spoken, others = (spoken_arguments(declared), _other_arguments(declared)) if declared else (None, None)
     speaks = parts["speaks"].mapping(spoken) if "speaks" in parts else {}
     if len(speaks) > 1:
@@ -401,17 +464,35 @@ def _tool(field: Field, speech: Speech, declared: DeclaredTool | None) -> Tool:
     arguments = parts["arguments"].mapping(others) if "arguments" in parts else {}
     if declared:
         _check_call(field, {**arguments, **speaks}, declared)
-    cues = {name: cue.mapping(("after",), required=("after",))["after"] for name, cue in arguments.items()}
+    hangs_up = parts["hangs_up"].mapping(("unless",), required=("unless",)) if "hangs_up" in parts else {}
+    cues, constant = _sources(arguments)
     answers = [answer.mapping(("when", "says"), required=("says",)) for answer in parts["answers"].sequence()]
     return Tool(
         holding=_saying(lines, speech).clips,
         spoken=dict.fromkeys(speaks, " ".join(speech[line.text()].text for line in lines)),
-        arguments={name: tuple(normalise(word.text()) for word in cue.sequence(1)) for name, cue in cues.items()},
+        constant=constant,
+        arguments=cues,
         answers=tuple(
             (_phrases(answer["when"]) if "when" in answer else (), _saying(answer["says"].sequence(1), speech))
             for answer in answers
         ),
+        goes_on=_phrases(hangs_up["unless"]) if hangs_up else (),
     )
+
+
+def _sources(arguments: Mapping[str, Field]) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Where the arguments of a call come from: the words before what the caller says, and what is always the same."""
+    cues: dict[str, tuple[str, ...]] = {}
+    constant: dict[str, str] = {}
+    for name, argument in arguments.items():
+        source = argument.mapping(("after", "is"))
+        if len(source) != 1:
+            raise argument.error("expected exactly one of after, is")
+        if "is" in source:
+            constant[name] = source["is"].text()
+        else:
+            cues[name] = tuple(normalise(word.text()) for word in source["after"].sequence(1))
+    return cues, constant
 
 
 def _check_call(field: Field, given: Mapping[str, Field], declared: DeclaredTool) -> None:
@@ -455,6 +536,7 @@ def _phrases(field: Field) -> tuple[Phrase, ...]:
 def _saying(lines: Sequence[Field], speech: Speech) -> Saying:
     counts: list[tuple[str, int]] = []
     words: list[str] = []
+    said: list[str] = []
     sentences: list[int] = []
     for line in lines:
         line_id = line_of(line, speech, "agent")
@@ -462,5 +544,6 @@ def _saying(lines: Sequence[Field], speech: Speech) -> Saying:
         sentences.append(len(words))
         sentences += [len(words) + n for n, text in enumerate(texts[:-1], 1) if text.endswith(_SENTENCE_ENDS)]
         words += [normalise(text) for text in texts]
+        said += texts
         counts.append((line_id, len(texts)))
-    return Saying(tuple(counts), tuple(words), tuple(sentences))
+    return Saying(tuple(counts), tuple(words), tuple(sentences), " ".join(said))

@@ -17,6 +17,7 @@ from callwright.errors import AudioFormatError, ScenarioError, UsageError
 from callwright.sim.advice import did_you_mean, one_of
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings
+from callwright.sim.network import NetworkSettings, Stall
 from callwright.sim.rules import BEHAVIORS, RulesModel, line_of, spoken_arguments
 from callwright.sim.speech import Speech
 from callwright.sim.yamlfile import Field, read_yaml
@@ -27,7 +28,20 @@ if TYPE_CHECKING:
     from callwright.ids import Ms
 
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "": ("scenario", "about", "agent", "line", "model", "server", "caller", "limit_ms", "expect", "before", "dialects"),
+    "": (
+        "scenario",
+        "about",
+        "agent",
+        "line",
+        "model",
+        "connection",
+        "server",
+        "caller",
+        "limit_ms",
+        "expect",
+        "before",
+        "dialects",
+    ),
     "line": (
         "kind",
         "format",
@@ -38,6 +52,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "close_at_ms",
     ),
     "model": ("rules", *BEHAVIORS),
+    "connection": ("opens_after_ms", "stalls"),
+    "stall": ("at_ms", "for_ms"),
     "caller": ("when", "says", "does"),
     "expect": ("max", "min", "heard", "not_heard"),
     "before": ("client", "must_fail"),
@@ -48,6 +64,7 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "": ("scenario", "about", "agent", "line", "model", "caller", "expect"),
     "line": ("kind",),
     "model": ("rules",),
+    "stall": ("at_ms", "for_ms"),
     "caller": ("when",),
     "before": ("client", "must_fail"),
 }
@@ -102,6 +119,8 @@ class Scenario:
     """The model's rules file; the recorded lines are in ``speech`` beside it."""
     rates: Mapping[str, float]
     """Rates of the model's behaviors that go before those of its rules file."""
+    connection: NetworkSettings
+    """How the client's connection to the server opens and stalls."""
     server: Mapping[str, object]
     """Settings of the local server, by name; a range is a list."""
     caller: tuple[Step, ...]
@@ -182,6 +201,7 @@ def load_scenario(
         line=_line(parts["line"]),
         rules=rules,
         rates={name: model[name].share() for name in BEHAVIORS if name in model},
+        connection=_connection(parts["connection"]) if "connection" in parts else NetworkSettings(),
         server=_server(parts["server"]) if "server" in parts else {},
         caller=_steps(parts["caller"], speech, agent, tools),
         limit_ms=parts["limit_ms"].whole(1000, _LONGEST_MS) if "limit_ms" in parts else LIMIT_MS,
@@ -235,6 +255,14 @@ def _server(field: Field) -> dict[str, object]:
         if what := misfit(name, setting.data()):
             raise setting.expected_unquoted(what)
     return {name: setting.data() for name, setting in settings.items()}
+
+
+def _connection(field: Field) -> NetworkSettings:
+    parts = _part(field, "connection")
+    opens_after_ms = parts["opens_after_ms"].whole(0, _LONGEST_MS) if "opens_after_ms" in parts else 0
+    stalls = (_part(stall, "stall") for stall in parts["stalls"].sequence()) if "stalls" in parts else ()
+    spans = (Stall(span["at_ms"].whole(0, _LONGEST_MS), span["for_ms"].whole(1, _LONGEST_MS)) for span in stalls)
+    return NetworkSettings(opens_after_ms, tuple(spans))
 
 
 def _line(field: Field) -> LineSettings:

@@ -27,6 +27,7 @@ from callwright.sim.baselines import BASELINES
 from callwright.sim.caller import ScriptedCaller, Step
 from callwright.sim.ear import Ear
 from callwright.sim.line import LineSettings, SimulatedLine
+from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
 from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
@@ -52,6 +53,8 @@ class Options:
     """What the client asks of the server; None for all that its dialect has."""
     server: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the local server that go before the scenario's."""
+    connect_ms: Ms | None = None
+    """How long the connection to the server takes to open; None for the scenario's own time."""
     dialect: str | None = None
     """The provider whose protocol client and server speak; None for the agent's own."""
 
@@ -63,6 +66,10 @@ class Options:
             fixed_lag_ms=settings.fixed_lag_ms if self.lag_fixed_ms is None else self.lag_fixed_ms,
         )
 
+    def network(self, settings: NetworkSettings) -> NetworkSettings:
+        """The scenario's connection with this run's changes."""
+        return settings if self.connect_ms is None else replace(settings, opens_after_ms=self.connect_ms)
+
     def told(self) -> dict[str, object]:
         """The changes, by name, for the record."""
         told: dict[str, object] = {}
@@ -70,6 +77,8 @@ class Options:
             told["lag_ms"] = self.lag_ms
         if self.lag_fixed_ms is not None:
             told["lag_fixed_ms"] = self.lag_fixed_ms
+        if self.connect_ms is not None:
+            told["connect_ms"] = self.connect_ms
         if self.can is not None:
             told["truncate"] = Can.TRUNCATE in self.can
         return {**told, **self.server}
@@ -131,7 +140,8 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
         scenario.caller, speech, settings.stream_format.rate_hz, lambda item: _tool_of(session, item)
     )
     line = SimulatedLine(_limited(settings, scenario.limit_ms), caller)
-    async with reach(session, line) as connector:
+    async with reach(session, line) as direct:
+        connector = Network(direct, options.network(scenario.connection), lambda: line.now_ms)
         if client == OURS:
             result = await run(agent, line, connector=connector, can=options.can)
         else:

@@ -1,4 +1,4 @@
-"""A connection in memory: delays either way, stalls, order, and both ways of ending."""
+"""A connection in memory: delays either way, order, and both ways of ending."""
 
 import asyncio
 import random
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from tests.sim.server.driving import EXACT, Says, ear, speech
 
-from callwright.sim.server import MemoryConnector, ServerSession, Stall
+from callwright.sim.server import MemoryConnector, ServerSession
 from callwright.sim.vloop import run_virtual
 from callwright.testing.scripted import ScriptedModel, after, close, emit, expect
 from callwright.wire.client import ConversationItemRetrieve, ResponseCreate, SessionUpdate
@@ -72,27 +72,6 @@ def test_both_ways_take_their_time():
 
     created, answer = run_virtual(call()).messages
     assert (created[0], answer[0]) == (184 + 70, 1000 + 100)
-
-
-def test_a_stall_holds_what_would_arrive_in_it_and_keeps_the_order():
-    async def call() -> tuple[Sink, Sink]:
-        sinks = []
-        for stalls in ((), (Stall(1500, 2200),)):
-            sink = Sink()
-            start = now_ms()
-            shifted = [Stall(start + s.from_ms, start + s.to_ms) for s in stalls]
-            connection = await MemoryConnector(session, stalls=shifted).connect(sink)
-            connection.send(encode(ResponseCreate()))
-            await asyncio.sleep(10)
-            sink.messages = [(at_ms - start, data) for at_ms, data in sink.messages]
-            sinks.append(sink)
-        return sinks[0], sinks[1]
-
-    smooth, stalled = run_virtual(call())
-    assert [data for _, data in smooth.messages] == [data for _, data in stalled.messages]
-    moved = [(a, b) for (a, _), (b, _) in zip(smooth.messages, stalled.messages, strict=True) if a != b]
-    assert moved
-    assert all(1500 <= a < 2200 and b == 2200 for a, b in moved)
 
 
 def test_a_close_of_the_server_comes_after_what_it_sent_before():

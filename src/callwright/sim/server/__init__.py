@@ -23,7 +23,7 @@ websocket  a real WebSocket in front of it
 """
 
 from callwright.sim.server.dialects import DIALECTS
-from callwright.sim.server.memory import MemoryConnector, Peer, Stall
+from callwright.sim.server.memory import MemoryConnector, Peer
 from callwright.sim.server.session import ServerSession
 from callwright.sim.server.settings import ServerSettings, SettingInfo, list_differences, list_settings
 
@@ -34,7 +34,6 @@ __all__ = [
     "ServerSession",
     "ServerSettings",
     "SettingInfo",
-    "Stall",
     "list_differences",
     "list_settings",
 ]

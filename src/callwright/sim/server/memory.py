@@ -1,15 +1,14 @@
 """A connection to a server session in the same process, on the running event loop.
 
-One timer carries everything: the session's own deadlines, and what is under way in either direction. A stall of the
-downlink holds what would arrive inside it until its end, in order.
+One timer carries everything: the session's own deadlines, and what is under way in either direction.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from callwright.ids import Ms
 
@@ -41,31 +40,16 @@ class Peer(Protocol):
         """Messages for the client since the last time."""
 
 
-class Stall(NamedTuple):
-    """Nothing arrives at the client from ``from_ms`` up to ``to_ms``, on the loop's clock."""
-
-    from_ms: Ms
-    to_ms: Ms
-
-
 class MemoryConnector:
     """Connects to sessions that ``session_factory`` makes, with so much delay either way.
 
     Implements ``callwright.core.ports.Connector``. ``sessions`` holds every session made, in order.
     """
 
-    def __init__(
-        self,
-        session_factory: Callable[[], Peer],
-        *,
-        up_ms: Ms = 0,
-        down_ms: Ms = 0,
-        stalls: Sequence[Stall] = (),
-    ) -> None:
+    def __init__(self, session_factory: Callable[[], Peer], *, up_ms: Ms = 0, down_ms: Ms = 0) -> None:
         self._session_factory = session_factory
         self._up_ms = up_ms
         self._down_ms = down_ms
-        self._stalls = sorted(stalls)
         self.sessions: list[Peer] = []
 
     async def connect(self, sink: ModelSink) -> MemoryConnection:
@@ -76,11 +60,7 @@ class MemoryConnector:
 
     def arrival_ms(self, sent_ms: Ms) -> Ms:
         """When a message that the server sends now arrives."""
-        arrival_ms = sent_ms + self._down_ms
-        for stall in self._stalls:
-            if stall.from_ms <= arrival_ms < stall.to_ms:
-                arrival_ms = stall.to_ms
-        return arrival_ms
+        return sent_ms + self._down_ms
 
     def departure_ms(self, sent_ms: Ms) -> Ms:
         """When a message that the client sends now reaches the server."""
