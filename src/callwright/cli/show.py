@@ -57,8 +57,8 @@ def call(played: Played, directory: Path) -> None:
 def demo(calls: Sequence[tuple[Played, Path]]) -> None:
     """The same call with one client after the other: of each the picture, the words, and what came of it."""
     plan = calls[0][0].plan
-    lag = f"the line plays {plan.setup.lag_ms or 0} ms behind the stream"
-    _print(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}; {lag}."))
+    lag = f"; the line plays {plan.setup.lag_ms} ms behind the stream" if plan.setup.lag_ms else ""
+    _print(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}{lag}."))
     for played, directory in calls:
         _print("", _title(played), "", _timeline(played.record, _width()), "", _transcript(played), _LEGEND, "")
         _print(_sentence(played), _headline(played.run.figures), _files(directory))
