@@ -27,9 +27,8 @@ from callwright.wire.server import (
 )
 
 if TYPE_CHECKING:
-    from callwright.sim.ear import Ear
     from callwright.sim.server.agenda import Action
-    from callwright.sim.server.common import Common
+    from callwright.sim.server.common import Common, Hearing
     from callwright.sim.server.config import Config
     from callwright.sim.server.replies import Replies
 
@@ -39,10 +38,11 @@ MUSIC = "[music]"
 class CallerTurns:
     """Tells the client when the caller began and stopped, and lets the reply follow."""
 
-    def __init__(self, ear: Ear, config: Config, replies: Replies, common: Common) -> None:
+    def __init__(self, ear: Hearing, config: Config, replies: Replies, common: Common) -> None:
         self.confirmations: list[Confirmation] = []
         self._config = config
-        self._listener = Listener(ear, config.input_format, common.settings, common.rng)
+        track = common.samples.track(common.settings.voice_threshold, config.input_format)
+        self._listener = Listener(ear, track, common.settings, common.rng)
         self._ear = ear
         self._replies = replies
         self._history = common.history

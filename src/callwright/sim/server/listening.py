@@ -25,14 +25,14 @@ import numpy as np
 
 from callwright.ids import Ms
 from callwright.sim.server.dialects import Habit
-from callwright.sim.server.voice import FRAME_MS, Frame, VoiceTrack
+from callwright.sim.server.voice import FRAME_MS, Frame
 from callwright.sim.speech import PER_MS, RATE_HZ, Pcm
 
 if TYPE_CHECKING:
     import random
 
     from callwright.audio.formats import AudioFormat
-    from callwright.sim.ear import Ear
+    from callwright.sim.server.common import Hearing, Track
     from callwright.sim.server.settings import ServerSettings
 
 SMALLEST_COMMIT_MS: Ms = 100
@@ -101,8 +101,8 @@ _RULE: dict[str | None, tuple[_Verdict, _Verdict]] = {
 class Listener:
     """Hears the caller's audio and says when a turn began and ended."""
 
-    def __init__(self, ear: Ear, audio_format: AudioFormat, settings: ServerSettings, rng: random.Random) -> None:
-        self.track = VoiceTrack(settings.voice_threshold, audio_format)
+    def __init__(self, ear: Hearing, track: Track, settings: ServerSettings, rng: random.Random) -> None:
+        self.track = track
         self._ear = ear
         self._settings = settings
         self._rng = rng

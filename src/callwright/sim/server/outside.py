@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from callwright.ids import ItemId, Ms, ToolCallId
 from callwright.sim.models import ToolRequested
 from callwright.sim.server.history import Refusal, wire_item
-from callwright.sim.server.speaking import render
 from callwright.sim.server.telling import Heading, Modality, Output
 from callwright.wire.items import FunctionCallItem, Item
 
@@ -76,7 +75,7 @@ class Outside:
 
     def _say(self, heading: Heading, reply: Reply, audio_format: AudioFormat) -> Item:
         teller, settings = self._common.teller, self._common.settings
-        made = render(reply.clips, self._speech, settings.sentence_pause_ms, audio_format)
+        made = self._common.samples.render(reply.clips, self._speech, settings.sentence_pause_ms, audio_format)
         output = Output(heading, ItemId(self._common.names.next("item")), 0)
         if heading.modality == "text":
             return teller.written(output, made.text, None)

@@ -25,7 +25,7 @@ from callwright.ids import ItemId, Ms, ToolCallId
 from callwright.sim.models import Reply, ToolRequested
 from callwright.sim.server.dialects import Habit
 from callwright.sim.server.history import Refusal, Spoken, wire_item
-from callwright.sim.server.speaking import Step, Timed, Utterance, render, timeline
+from callwright.sim.server.speaking import Step, Timed, Utterance, timeline
 from callwright.sim.server.telling import Heading, Output
 from callwright.wire.items import FunctionCallItem, Item
 from callwright.wire.objects import ResponseParams
@@ -133,7 +133,7 @@ class Replies:
         self._is_held = False
         self.count += 1
         reply = self._model.reply(seen, self._model_rng)
-        pause_ms = self._settings.sentence_pause_ms
+        pause_ms, render = self._settings.sentence_pause_ms, self._common.samples.render
         utterance = render(reply.clips, self._speech, pause_ms, self.output_format) if reply.clips else None
         first_ms = max(now_ms, from_ms + self._common.rng.randint(*delay_ms))
         audio_ms = utterance.audio_ms if utterance else 0

@@ -21,7 +21,7 @@ from callwright.errors import RemoteProtocolError
 from callwright.ids import ItemId, Ms
 from callwright.sim.record import Confirmation, SpokenItem, Truncation
 from callwright.sim.server.caller import CallerTurns
-from callwright.sim.server.common import Common
+from callwright.sim.server.common import REAL, Common, Hearing, Samples
 from callwright.sim.server.config import Config
 from callwright.sim.server.history import Refusal, stamped
 from callwright.sim.server.outside import Outside
@@ -54,7 +54,6 @@ from callwright.wire.server import (
 if TYPE_CHECKING:
     import random
 
-    from callwright.sim.ear import Ear
     from callwright.sim.models import HistoryItem, Model
     from callwright.sim.speech import Pcm, Recording
 
@@ -74,18 +73,19 @@ class ServerSession:
     """The server's side of one connection.
 
     ``speech`` holds the lines that ``model`` speaks by, and ``ear`` knows the lines that can be heard. All chance comes
-    from ``rng``.
+    from ``rng``. ``samples`` is where another world may do without them.
     """
 
     def __init__(
         self,
         model: Model,
         speech: Mapping[str, Recording],
-        ear: Ear,
+        ear: Hearing,
         rng: random.Random,
         settings: ServerSettings | None = None,
+        samples: Samples = REAL,
     ) -> None:
-        self._common = common = Common.for_session(settings or ServerSettings(), rng)
+        self._common = common = Common.for_session(settings or ServerSettings(), rng, samples)
         self._config = Config.default(common.settings)
         self._session_id = common.names.next("sess")
         self._replies = Replies(model, speech, common)
