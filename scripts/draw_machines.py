@@ -19,9 +19,10 @@ from callwright.core.playout import PLAYOUT
 from callwright.core.table import Table
 from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
+from callwright.ledger.operation import OPERATION
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "machines.md"
-TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS)
+TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, OPERATION)
 
 
 def drawn(text: str) -> str:

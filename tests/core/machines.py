@@ -11,8 +11,9 @@ from callwright.core.playout import PLAYOUT
 from callwright.core.table import Table
 from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
+from callwright.ledger.operation import OPERATION
 
-TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS)
+TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, OPERATION)
 
 
 def snapshot(machine: object) -> dict[str, Any]:

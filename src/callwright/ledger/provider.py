@@ -7,7 +7,7 @@ state follows is the ledger's business.
 | observed | outcome |
 |---|---|
 | connecting failed, and not one byte of the request left | NOT_SENT |
-| refused before it was executed (400, 401, 402, 403, 404, 422); on a look-up: an object that failed for good | NOT_APPLIED |
+| refused before it was executed (400 to 404, 422); on a look-up: an object that failed for good | NOT_APPLIED |
 | the same key is in use (409), too early (425), too often (429) | STILL_OPEN |
 | timeout, reset, 5xx, unreadable body, or another amount, currency, card or reference than was asked | UNKNOWN |
 | the provider holds it, the outcome is pending | ACCEPTED |
