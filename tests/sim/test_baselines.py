@@ -1,16 +1,32 @@
-"""The naive client does what tutorials show, and its record says what it wrote, not what was heard."""
+"""The baselines do what tutorials show: their records say what was written, and each loses what its habits lose."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import as_file, files
+from typing import Any
 
 import pytest
 from tests.sim.whole_call import WAITED_FOR, agent_heard, check_in, check_in_call, heard_by_the_books
 
-from callwright.sim.baselines import BASELINES
-from callwright.sim.models import ToolAnswered
+import callwright as cw
+from callwright.ids import Ms
+from callwright.runtime.call import CallResult
+from callwright.sim.baselines import BASELINES, HABITS
+from callwright.sim.baselines.habits import Early, HangUp
+from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
+from callwright.sim.line import LineKind, LineSettings, SimulatedLine
+from callwright.sim.models import CallerSaid, ToolAnswered
 from callwright.sim.record import CallRecord
+from callwright.sim.scenario import Scenario, load_scenario
+from callwright.sim.server import MemoryConnector
+from callwright.sim.vloop import run_virtual
 from callwright.sim.world import CLIENTS, Options, play
+from callwright.testing.scripted import ScriptedModel, after, emit, expect
+from callwright.testing.scripted import Step as ModelStep
+from callwright.wire import objects, server
 
 
 def naive(lag_ms: int = 0) -> CallRecord:
@@ -66,3 +82,231 @@ def test_naive_ends_with_the_line() -> None:
     record = naive()
     assert (record.error, record.unspoken) == (None, ())
     assert record.connected_ms == len(record.recording.agent) // 8
+
+
+# --- the edges of a call
+
+named = pytest.mark.parametrize("name", BASELINES)
+ASKED = "Good morning, could you please tell me which floor your pool is on?"
+STALLED: Mapping[str, object] = {"stall_at_ms": 1_800, "stall_ms": [1_000, 1_000]}
+
+
+@cache
+def scenario(name: str) -> Scenario:
+    with as_file(files("callwright.apps.hotel") / "scenarios" / f"{name}.yaml") as path:
+        return load_scenario(path)
+
+
+@cache
+def edges(name: str, scenario_name: str = "pickup", lag_ms: int = 0, *, is_stalled: bool = False) -> CallRecord:
+    """A call whose session takes 1 s to stand, in which the caller speaks from its first frame."""
+    settings = {"ready_after_ms": [1_000, 1_000], **(STALLED if is_stalled else {})}
+    return play(scenario(scenario_name), 1, client=name, options=Options(lag_ms=lag_ms, server=settings))
+
+
+def first_turn(record: CallRecord) -> str:
+    """The caller's first turn, as the server understood it."""
+    return next(item.text for item in record.history if isinstance(item, CallerSaid))
+
+
+def farewells(record: CallRecord) -> list[tuple[Ms, Ms]]:
+    """Of each spoken goodbye, how much reached the ear before the end of the line, and how long it was."""
+    return [
+        (sum(span.to_ms - span.from_ms for span in record.ear if span.item_id == item.item_id), item.audio_ms)
+        for item in record.spoken
+        if item.tool == "end_call"
+    ]
+
+
+def is_whole(goodbye: tuple[Ms, Ms]) -> bool:
+    played_ms, audio_ms = goodbye
+    return played_ms >= audio_ms - 5  # a baseline leaves in the conversion what it holds back
+
+
+def test_every_baseline_but_naive_has_one_bad_habit() -> None:
+    assert HABITS["naive"].early is Early.DROPPED
+    assert HABITS["naive"].hang_up is HangUp.AFTER_A_WHILE
+    for name, habits in HABITS.items():
+        bad = [habits.early is not Early.HELD, habits.hang_up is not HangUp.WHEN_HEARD]
+        assert sum(bad) == (2 if name == "naive" else 1), name
+
+
+@named
+def test_c045_first_words_reach_the_server_only_where_they_are_held(name: str) -> None:
+    """What is sent before the configuration is read in the default format, and lost like what is dropped."""
+    record = edges(name)
+    is_held = HABITS[name].early is Early.HELD
+    assert (first_turn(record) == ASKED) is is_held
+    assert first_turn(record).endswith("your pool is on?")
+    assert record.held_sent_ms == {Early.HELD: 1_000, Early.SENT: 0, Early.DROPPED: 0}[HABITS[name].early]
+
+
+@named
+@pytest.mark.parametrize("lag_ms", [0, 1_500])
+def test_c050_a_goodbye_is_whole_only_for_who_waits_until_the_line_has_played_it(name: str, lag_ms: int) -> None:
+    record = edges(name, lag_ms=lag_ms)
+    (goodbye,) = farewells(record)
+    if HABITS[name].hang_up is HangUp.AFTER_A_WHILE:
+        assert (
+            max(0, 880 - lag_ms) <= goodbye[0] <= max(0, 1_120 - lag_ms)
+        )  # a call comes 120 ms before, or 46 ms after
+    else:
+        assert is_whole(goodbye)
+
+
+def test_an_empty_queue_is_not_the_end_of_a_goodbye() -> None:
+    """A stall of the stream longer than what is ahead of playback empties the queue in the middle."""
+    (cut,) = farewells(edges("hangs-up-when-empty", is_stalled=True))
+    (whole,) = farewells(edges("drops-early-audio", is_stalled=True))
+    assert 1_700 <= cut[0] <= 2_100 < cut[1]
+    assert is_whole(whole)
+
+
+@named
+def test_who_does_not_wait_hangs_up_on_a_caller_who_talks_over_the_goodbye(name: str) -> None:
+    record = edges(name, "talk-over")
+    spoken = farewells(record)
+    if HABITS[name].hang_up is HangUp.WHEN_HEARD:
+        assert len(spoken) == 2
+        assert is_whole(spoken[1])
+        assert record.unspoken == ()
+        (output,) = [item.output for item in record.history if isinstance(item, ToolAnswered)]
+        assert "still open" in output
+    else:
+        assert len(spoken) == 1
+        assert not is_whole(spoken[0])
+        assert record.unspoken[-1].startswith("step 4")
+
+
+desk = cw.Agent("desk", model=cw.polyai(), instructions="Be brief.")
+
+
+@desk.tool(after=cw.AfterOutput.HANG_UP)
+async def end_call(ctx: cw.Context[None], goodbye: cw.Spoken) -> str:
+    """End the call."""
+    return f"said {goodbye}"
+
+
+CREATED = emit(server.SessionCreated(session=objects.Session()))
+UPDATED = emit(server.SessionUpdated(session=objects.Session()))
+READY = (CREATED, expect("session.update"), UPDATED, after(1_000))
+PART: dict[str, Any] = {"response_id": "r", "item_id": "a", "output_index": 0, "content_index": 0}
+CALL = emit(
+    server.ResponseFunctionCallArgumentsDone(
+        response_id="r", item_id="c", output_index=1, call_id="1", name="end_call", arguments='{"goodbye": "bye"}'
+    )
+)
+LAST = emit(server.ResponseOutputAudioDone(**PART))
+OUTPUT = expect("conversation.item.create", item={"type": "function_call_output", "call_id": "1"})
+KINDS = pytest.mark.parametrize("kind", LineKind)
+Taken = tuple[CallResult, "Model"]
+
+
+def chunk(ms: Ms) -> ModelStep:
+    return emit(server.ResponseOutputAudioDelta(**PART, delta=bytes(48 * ms)))
+
+
+def done(status: str = "completed") -> ModelStep:
+    return emit(server.ResponseDone(response=objects.Response(id="r", status=status)))
+
+
+class Model(ScriptedModel):
+    """A scripted model that keeps the types of what it is sent, in order."""
+
+    def __init__(self, *steps: ModelStep) -> None:
+        super().__init__(*steps)
+        self.sent: list[str] = []
+
+    def receive(self, data: bytes, now_ms: Ms) -> None:
+        self.sent.append(json.loads(data)["type"])
+        super().receive(data, now_ms)
+
+
+def take(name: str, *steps: ModelStep, kind: LineKind = LineKind.PHONE, ends_ms: Ms = 12_000) -> Taken:
+    """A call with a script, and a caller who says nothing and hangs up."""
+    model, settings = Model(*steps), LineSettings(kind)
+
+    async def call() -> CallResult:
+        hang_up = Step(Trigger(Anchor.PICKUP, ends_ms), None)
+        line = SimulatedLine(settings, ScriptedCaller([hang_up], {}, settings.stream_format.rate_hz))
+        return await BASELINES[name](desk, line, deps=None, party=None).run(MemoryConnector(lambda: model))
+
+    return run_virtual(call()), model
+
+
+def put_down_ms(result: CallResult) -> Ms:
+    """When the client put down the line."""
+    assert (result.ending.by, result.ending.reason) == ("agent", "said bye")
+    (at_ms,) = [at_ms for at_ms, kind, _ in map(json.loads, result.trace.splitlines()) if kind == "hung up"]
+    return at_ms
+
+
+@named
+def test_c045_audio_is_before_the_configuration_on_the_wire_only_for_who_sends_it_early(name: str) -> None:
+    early = after(500), CREATED, expect("session.update"), after(500), UPDATED
+    result, model = take(name, *early, ends_ms=2_000)
+    before = model.sent.index("session.update")
+    frames = {Early.SENT: (25, 100), Early.HELD: (0, 100), Early.DROPPED: (0, 50)}[HABITS[name].early]
+    assert before == pytest.approx(frames[0], abs=1)
+    assert len(model.sent) - 1 == pytest.approx(frames[1], abs=2)
+    assert result.session_ready_ms == 1_000
+    assert result.lost_ms == (pytest.approx(1_000, abs=20) if HABITS[name].early is Early.DROPPED else 0)
+
+
+@pytest.mark.parametrize("name", ["naive", "sleeps-at-goodbye"])
+def test_a_client_that_does_not_look_hangs_up_a_second_after_the_call(name: str) -> None:
+    result, _ = take(name, *READY, chunk(3_000), CALL, LAST, done())
+    assert put_down_ms(result) == 2_000
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "steps", [(chunk(400), CALL), (CALL, after(200), chunk(400))], ids=["audio-first", "call-first"]
+)
+def test_an_empty_queue_ends_the_call_once_the_goodbye_has_begun(kind: LineKind, steps: tuple[ModelStep, ...]) -> None:
+    result, _ = take("hangs-up-when-empty", *READY, *steps, after(300), chunk(200), after(1_000), chunk(400), kind=kind)
+    began_ms = 1_000 if steps[0] != CALL else 1_200
+    assert began_ms + 580 <= put_down_ms(result) <= began_ms + 640
+
+
+@KINDS
+@pytest.mark.parametrize(
+    ("steps", "played_ms"),
+    [
+        ((chunk(400), CALL, after(300), chunk(600), LAST, after(436), done()), 2_000),
+        ((CALL, done(), after(700), chunk(400), after(600), chunk(300), LAST), 2_600),
+        ((chunk(800), after(100), chunk(900), LAST, CALL, done()), 2_700),
+    ],
+    ids=["done-last", "done-at-once", "call-last"],
+)
+def test_who_waits_hangs_up_when_the_response_is_done_and_played(
+    kind: LineKind, steps: tuple[ModelStep, ...], played_ms: Ms
+) -> None:
+    result, _ = take("drops-early-audio", *READY, *steps, kind=kind)
+    assert played_ms - 20 <= put_down_ms(result) <= played_ms + 40
+
+
+CUT = (
+    (emit(server.InputAudioBufferSpeechStarted(item_id="u", audio_start_ms=900)), LAST, done("cancelled")),
+    (LAST, done("cancelled"), emit(server.InputAudioBufferSpeechStarted(item_id="u", audio_start_ms=900))),
+)
+
+
+@pytest.mark.parametrize("cut", CUT, ids=["told-first", "cancelled-first"])
+def test_who_waits_stays_on_the_line_when_the_goodbye_was_cut_and_can_say_another(cut: tuple[ModelStep, ...]) -> None:
+    result, model = take("sends-early-audio", *READY, chunk(600), CALL, after(300), *cut, OUTPUT, ends_ms=4_000)
+    model.finish()
+    assert (result.ending.by, result.ending.reason) == ("caller", "hung up")
+    assert model.sent.count("response.create") == 0
+
+
+@pytest.mark.parametrize("name", ["naive", "sleeps-at-goodbye", "hangs-up-when-empty"])
+def test_who_does_not_wait_hangs_up_whatever_the_caller_says_meanwhile(name: str) -> None:
+    result, _ = take(name, *READY, chunk(600), CALL, after(300), *CUT[0])
+    assert put_down_ms(result) <= 2_000
+
+
+@pytest.mark.parametrize("name", ["drops-early-audio", "hangs-up-when-empty"])
+def test_a_goodbye_of_which_nothing_comes_ends_after_eight_seconds(name: str) -> None:
+    result, _ = take(name, *READY, CALL, done())
+    assert put_down_ms(result) == 9_000
