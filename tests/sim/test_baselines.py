@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -129,6 +130,11 @@ def test_every_baseline_but_naive_has_one_bad_habit() -> None:
     for name, habits in HABITS.items():
         bad = [habits.early is not Early.HELD, habits.hang_up is not HangUp.WHEN_HEARD]
         assert sum(bad) == (2 if name == "naive" else 1), name
+
+
+def test_every_baseline_is_in_the_reference() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
+    assert [name for name in BASELINES if f"| `{name}` |" not in page.read_text("utf-8")] == []
 
 
 @named
