@@ -15,6 +15,7 @@ from callwright.declare.tools import Tool
 from callwright.errors import ScenarioError, UsageError
 from callwright.sim.caller import Anchor, Step, Trigger
 from callwright.sim.line import LineKind
+from callwright.sim.network import NetworkSettings, Stall
 from callwright.sim.scenario import KEYS, REQUIRED, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.server.settings import SETTINGS, ServerSettings, misfit
 
@@ -96,12 +97,15 @@ def test_settings_of_line_model_and_server_are_read(app: Path) -> None:
     line = "{kind: speaker, format: audio/pcm;rate=16000, fixed_lag_ms: 300, lose_marks: [2], close_at_ms: 9000}"
     text = CHECK_IN.read_text("utf-8").replace("{kind: phone}", line)
     text = text.replace("hotel.model.yaml}", "hotel.model.yaml, recaps: 1/2}")
-    scenario = load_scenario(write(app, text + "limit_ms: 5000\nserver: {lead_ms: 100, answer_ms: [430, 640]}\n"))
+    text += "connection: {opens_after_ms: 10000, stalls: [{at_ms: 5000, for_ms: 500}, {at_ms: 9000, for_ms: 1}]}\n"
+    server = "server: {lead_ms: 100, answer_ms: [430, 640], ready_after_ms: [230, 660, 2830]}\n"
+    scenario = load_scenario(write(app, f"{text}limit_ms: 5000\n{server}"))
     assert scenario.line.kind is LineKind.SPEAKER
     assert (scenario.line.stream_format, scenario.line.fixed_lag_ms) == (PCM16_16K, 300)
     assert (scenario.line.lose_marks, scenario.line.close_at_ms, scenario.limit_ms) == ((2,), 9000, 5000)
     assert scenario.rates == {"recaps": 0.5}
-    assert scenario.server == {"lead_ms": 100, "answer_ms": [430, 640]}
+    assert scenario.connection == NetworkSettings(10_000, (Stall(5_000, 500), Stall(9_000, 1)))
+    assert scenario.server == {"lead_ms": 100, "answer_ms": [430, 640], "ready_after_ms": [230, 660, 2830]}
 
 
 def test_a_holding_line_is_a_trigger_of_a_tool_that_the_agent_has(app: Path) -> None:
@@ -150,6 +154,10 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
         ("{kind: phone}", "{}", "4:7", "line: expected a key 'kind', which is missing here"),
         ("{kind: phone}", "phone", "4:7", 'line: expected a mapping; got "phone"'),
         ("caller:", "server: {led_ms: 100}\ncaller:", "6:10", 'did you mean "lead_ms"?'),
+        ("caller:", "server: {ready_after_ms: [9, 5, 7]}\ncaller:", "6:26", "or three with the median in the middle"),
+        ("caller:", "connection: {opens_ms: 1}\ncaller:", "6:14", 'did you mean "opens_after_ms"?'),
+        ("caller:", "connection: {stalls: [{at_ms: 5}]}\ncaller:", "6:23", "expected a key 'for_ms'"),
+        ("caller:", "connection: {stalls: [{at_ms: 5, for_ms: 0}]}\ncaller:", "6:42", "a whole number from 1 to"),
         ("hotel.model.yaml", "hostel.model.yaml", "5:16", "expected a rules file in the scenario's directory ("),
         ("hotel.model.yaml", "hostel.model.yaml", "5:16", 'l.yaml"; did you mean "hotel.model.yaml"?'),
         ("client: naive", "client: niave", "19:18", 'before.client: expected one of callwright, naive; got "niave"'),

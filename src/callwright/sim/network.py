@@ -78,8 +78,9 @@ class _Downlink:
         self._pass(partial(self._sink.on_closed, code, reason))
 
     def drop(self) -> None:
-        """Lose what is held: the client is gone."""
+        """Lose what is held, and hold nothing more: the client is gone."""
         self._held.clear()
+        self._stalls = ()
 
     def _pass(self, tell: Callable[[], None]) -> None:
         if self._held:

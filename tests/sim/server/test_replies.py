@@ -66,6 +66,57 @@ def test_the_lead_is_a_setting(lead_ms):
     assert before_ms - (last.at_ms - client.of(FIRST_AUDIO)[0].at_ms) == lead_ms - 100
 
 
+@pytest.mark.parametrize("stall_ms", [100, 500, 2_000])
+@pytest.mark.parametrize("at_ms", [1_000, 1_100])
+def test_a_stall_holds_what_would_leave_in_it_and_lets_it_go_at_once(at_ms, stall_ms):
+    """Nothing is lost and nothing overtakes; what was not due in the stall leaves when it would have left anyway."""
+    usual, stalled = (
+        Client(Says([LONG])),
+        Client(Says([LONG]), replace(EXACT, stall_at_ms=at_ms, stall_ms=(stall_ms, stall_ms))),
+    )
+    for client in (usual, stalled):
+        client.send("response.create")
+        client.until("response.done", limit_ms=40_000)
+    due, left = usual.of(FIRST_AUDIO), stalled.of(FIRST_AUDIO)
+    assert [each["delta"] for each in due] == [each["delta"] for each in left]
+    before = -(-at_ms // 200)
+    begins_ms = due[before].at_ms
+    assert [each.at_ms for each in left] == [
+        begins_ms + stall_ms if begins_ms <= each.at_ms < begins_ms + stall_ms else each.at_ms for each in due
+    ]
+    assert left[before - 1].at_ms < begins_ms
+    assert stalled.the("response.done").at_ms == left[-1].at_ms + 436
+
+
+def test_a_stall_in_the_last_chunk_holds_the_end_of_the_reply():
+    settings = replace(EXACT, stall_at_ms=2_400, stall_ms=(3_000, 3_000))
+    client = Client(Says([Reply((Clip("pool"),))]), replace(settings, stall_at_ms=speech()["pool"].ms // 200 * 200))
+    client.send("response.create")
+    done = client.until("response.done")
+    *others, last = client.of(FIRST_AUDIO)
+    assert last.at_ms - others[-1].at_ms == 3_000 + 200
+    assert done.at_ms == last.at_ms + 436
+
+
+def test_a_reply_shorter_than_the_stall_is_far_in_leaves_as_always():
+    plain, client = Client(), Client(settings=replace(EXACT, stall_at_ms=60_000))
+    for each in (plain, client):
+        each.send("response.create")
+        each.until("response.done")
+    assert [(event.at_ms, event["type"]) for event in client.events] == [(e.at_ms, e["type"]) for e in plain.events]
+
+
+def test_what_follows_a_stall_is_audible_for_as_long_as_it_lasts():
+    """The caller talks over the end of a reply that came late: it is still cut, and not taken for over."""
+    settings = replace(EXACT, stall_at_ms=1_000, stall_ms=(3_000, 3_000))
+    client = Client(Says([Reply((Clip("check-in-time"),)), Reply((Clip("pool"),))]), settings)
+    client.send("response.create")
+    client.until("response.output_audio.done")
+    client.say("thank-you")
+    client.until("response.done")
+    assert len(client.server.confirmations) == 1
+
+
 def test_the_events_of_a_reply_come_in_the_protocols_order():
     client = Client()
     client.events.clear()
