@@ -1,0 +1,62 @@
+"""A stand-in payment provider with its own book: refunds settle, fail, come back, get lost on the way, or land late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import httpx
+
+from callwright.ids import Ms
+from callwright.ledger.provider import Money
+from callwright.providers.payments import Payments
+from callwright.sim.http import MemoryTransport
+from callwright.sim.provider.book import Book, Charge
+from callwright.sim.provider.desk import Desk
+from callwright.sim.provider.http import Host
+from callwright.sim.provider.settings import Answers, Cancel, Destinations, Fault, ProviderSettings
+
+__all__ = [
+    "Answers",
+    "Book",
+    "Cancel",
+    "Charge",
+    "Desk",
+    "Destinations",
+    "Fault",
+    "Host",
+    "ProviderSettings",
+    "StandIn",
+]
+
+HOST: Final = "payments.test"
+SHOP: Final = (Charge("order:4417", Money(3200, "USD"), ("card:4242", "card:8812")),)
+"""What the demo shop has charged."""
+
+
+class StandIn:
+    """A stand-in provider in the same world as its client, and the way to it.
+
+    ``host`` answers for `HOST` in a `MemoryTransport` of your own. `adapter` makes one with a client and transport of
+    its own, for one running loop. The ``book`` is the truth, and ``fired`` counts what went wrong.
+    """
+
+    def __init__(self, settings: ProviderSettings, charges: Iterable[Charge] = SHOP, *, seed: int = 1) -> None:
+        self.desk = Desk(settings, charges, seed)
+        self.host = Host(self.desk)
+
+    @property
+    def book(self) -> Book:
+        """Every request that was sent and every refund, with their instants."""
+        return self.desk.book
+
+    @property
+    def fired(self) -> dict[str, int]:
+        """How often each fault happened."""
+        return self.desk.faults.fired
+
+    def adapter(self, *, name: str = "payments", timeout_ms: Ms = 10_000, way_ms: Ms = 1) -> Payments:
+        """An adapter that reaches this provider; a request and its answer take ``way_ms`` each."""
+        transport = MemoryTransport({HOST: self.host}, request_ms=way_ms, reply_ms=way_ms)
+        client = httpx.AsyncClient(transport=transport, trust_env=False)
+        return Payments(f"https://{HOST}", self.desk.settings.traits, name=name, timeout_ms=timeout_ms, client=client)
