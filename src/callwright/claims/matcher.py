@@ -1,0 +1,201 @@
+"""Whether a heard reply tells a milestone of an operation, and what it claims about it.
+
+```
+heard words ──> clauses ──> statements: agree | against | open ──> the last one that is not open decides
+                   └──────> fields of the clauses that carry the claim ──> told | partial | mismatch
+```
+
+Told is the milestone and every field that must be heard, affirmed together: in one sentence, or in up to two behind it
+that say nothing else. All errors are meant to fall on the side of one more reminder. Without rules for a language
+nothing is told; `sentences.is_rendered` is the way for those.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from callwright.claims.clauses import Clause, Force, Reading, Statement, read, statements_of
+from callwright.claims.facts import Claim, ClaimFacts, Match, Milestone, Said, Span, Verdict
+from callwright.claims.fields import Fields, Found
+from callwright.claims.words import Heard
+
+LOCALES = ("en",)
+"""The languages that there are rules for."""
+SENTENCES_BEHIND = 2
+"""So many sentences behind a claim may still name its fields."""
+
+_TELLS = {
+    Milestone.REQUESTED: Said.PENDING,
+    Milestone.RUNNING: Said.PENDING,
+    Milestone.ACCEPTED: Said.PENDING,
+    Milestone.CONFIRMED: Said.DONE,
+    Milestone.FAILED: Said.FAILED,
+    Milestone.UNKNOWN: Said.UNKNOWN,
+    Milestone.CANCELLED: Said.CANCELLED,
+    Milestone.REVERSED: Said.REVERSED,
+}
+_OUTCOMES = (Said.DONE, Said.FAILED, Said.CANCELLED, Said.REVERSED)
+_NOT_DONE = {
+    # what "not done" and "not done yet" are, by what would tell the milestone; the rest leaves it open
+    (Said.DONE, Force.NEGATED): "against",
+    (Said.DONE, Force.NOT_YET): "against",
+    (Said.UNKNOWN, Force.NEGATED): "against",
+    (Said.UNKNOWN, Force.NOT_YET): "against",
+    (Said.FAILED, Force.NEGATED): "agrees",
+    (Said.PENDING, Force.NEGATED): "against",
+    (Said.PENDING, Force.NOT_YET): "agrees",
+}
+
+_OTHER_BUSINESS = re.compile(
+    r"\b(?:charged?|debited|billed?|pay|paid(?! (?:back|to))|payments?|purchased?|bought|costs?|owe[sd]?|due|fees?|on file|saved"
+    r"|registered|i have (?:your|an?|the)|i see|we have (?:your|an?|the)|you have (?:an?|the|your)|used|instead of|rather than|voucher"
+    r"|discount|deposit|shipping)\b"
+)
+_ARRIVAL = re.compile(
+    r"\b(?:you|it|that|this|they|refund|money|amount|funds|A\d+) (?:will|should|can|may|might)(?: \w+){0,2}?"
+    r" (?:see|expect|find|receive|have|show|appear|arrive|land|reach|post|be (?:on|in|back|there|available|visible)|take)\b"
+    r"|\bgoing back\b|\bon (?:its|the) way\b"
+)
+_NOT_PLAIN = re.compile(
+    r"\b(?:not|never|no|nothing|without|except|apart|aside|excluding|other than|will|shall|would|could|can|may|might|must|should|want|wants|wanted|hope|let)\b"
+)
+
+
+def judge(heard: Heard, facts: ClaimFacts, locale: str = "en") -> Match:
+    """What a heard reply is worth for the milestone that the facts name.
+
+    Any text has a verdict; a language without rules (see `LOCALES`) has ``NONE``.
+    """
+    if locale.split("-", maxsplit=1)[0].lower() not in LOCALES:
+        return Match(Verdict.NONE)
+    reading = read(heard)
+    return _Judgement(reading, facts).match() if reading.clauses else Match(Verdict.NONE)
+
+
+def claimed(heard: Heard, facts: ClaimFacts, locale: str = "en") -> Claim:
+    """What a heard reply claims about the operation, with or without its fields; the last claim counts.
+
+    "It has gone through" claims that it is done, whatever the record says. A sentence about another subject, a plan and
+    a question claim nothing.
+    """
+    if locale.split("-", maxsplit=1)[0].lower() not in LOCALES:
+        return Claim(Said.NOTHING)
+    reading = read(heard)
+    fields = Fields(reading, facts)
+    for statement in reversed(statements_of(reading, facts.lexicon)):
+        clause = reading.clauses[statement.clause]
+        said = _claim_of(statement)
+        if said is not Said.NOTHING and not _about_another(reading, clause, fields):
+            return Claim(said, clause.span)
+    return Claim(Said.NOTHING)
+
+
+def _claim_of(statement: Statement) -> Said:
+    if statement.force is Force.AFFIRMED:
+        return statement.said
+    if statement.said is not Said.DONE or statement.force is Force.OPEN or statement.mended:
+        return Said.NOTHING
+    return Said.PENDING if statement.force is Force.NOT_YET else Said.FAILED
+
+
+def _about_another(reading: Reading, clause: Clause, fields: Fields) -> bool:
+    """Whether the sentence of a clause names another subject."""
+    return any(fields.names_another_subject(other) for other in reading.clauses if other.sentence == clause.sentence)
+
+
+def relation(statement: Statement, needed: Said) -> str:
+    """``agrees``, ``against`` or ``open``: how a statement stands to what would tell the milestone."""
+    said, force = statement.said, statement.force
+    if force is Force.OPEN:
+        return "open"
+    if said is Said.DONE and force is not Force.AFFIRMED:
+        return "against" if statement.mended else _NOT_DONE.get((needed, force), "open")
+    if said is needed:
+        return "agrees" if force is Force.AFFIRMED else "against" if needed is not Said.PENDING else "open"
+    return "against" if force is Force.AFFIRMED and said in _OUTCOMES else "open"
+
+
+class _Judgement:
+    """One reply, weighed against one operation."""
+
+    def __init__(self, reading: Reading, facts: ClaimFacts) -> None:
+        self._reading = reading
+        self._facts = facts
+        self._needed = _TELLS[facts.milestone]
+        self._fields = Fields(reading, facts)
+        self._statements = statements_of(reading, facts.lexicon)
+
+    def match(self) -> Match:
+        ours = [said for said in self._statements if not self._of_another(said)]
+        aside = [said for said in self._statements if self._of_another(said)]
+        if not ours and any(relation(said, self._needed) == "agrees" for said in aside):
+            return Match(Verdict.MISMATCH, spans={"claim": self._clause(aside[0]).span})
+        related = [(said, relation(said, self._needed)) for said in ours]
+        decided = [(said, how) for said, how in related if how != "open"]
+        if not decided:
+            verdict = Verdict.INTENT if related else Verdict.NONE
+            return Match(verdict, spans={"claim": self._clause(related[0][0]).span} if related else {})
+        last, how = decided[-1]
+        if how == "against":
+            return Match(Verdict.CONTRADICTED, spans={"claim": self._clause(last).span})
+        return self._told(related)
+
+    def _of_another(self, statement: Statement) -> bool:
+        return _about_another(self._reading, self._clause(statement), self._fields)
+
+    def _clause(self, statement: Statement) -> Clause:
+        return self._reading.clauses[statement.clause]
+
+    def _told(self, related: Sequence[tuple[Statement, str]]) -> Match:
+        """The milestone is affirmed, and nothing behind it says otherwise: what of its fields?"""
+        agreeing = []
+        for said, how in related:
+            if how == "against":
+                agreeing = []
+            elif how == "agrees":
+                agreeing.append(said.clause)
+        carriers = list(self._carriers(agreeing, related))
+        found = self._fields.look(carriers)
+        spans: dict[str, Span] = {"claim": self._reading.clauses[agreeing[-1]].span}
+        spans |= {name: span for name, (state, span) in found.items() if state is Found.AFFIRMED}
+        affirmed = frozenset(name for name, (state, _) in found.items() if state is Found.AFFIRMED)
+        if any(state is Found.WRONG for state, _ in found.values()):
+            return Match(Verdict.MISMATCH, affirmed, spans)
+        complete = all(name in affirmed for name in self._facts.must_hear)
+        if not complete or self._is_taken_up_again(agreeing[-1], related):
+            return Match(Verdict.PARTIAL, affirmed, spans)
+        return Match(Verdict.TOLD, affirmed, spans)
+
+    def _is_taken_up_again(self, last: int, related: Sequence[tuple[Statement, str]]) -> bool:
+        """Whether what is said to be done is planned or asked behind it."""
+        return self._needed is Said.DONE and any(
+            how == "open" and said.clause > last and not _ARRIVAL.search(self._clause(said).text) for said, how in related
+        )
+
+    def _carriers(self, agreeing: Sequence[int], related: Sequence[tuple[Statement, str]]) -> Iterator[Clause]:
+        """The clauses whose fields count: plain ones of the claim's sentences, and of the two behind the last."""
+        speaks = {said.clause: how for said, how in related}
+        sentences = {self._reading.clauses[number].sentence for number in agreeing}
+        latest = max(sentences)
+        for number, clause in enumerate(self._reading.clauses):
+            if number in agreeing:
+                if not _OTHER_BUSINESS.search(clause.text):
+                    yield clause
+            elif clause.sentence in sentences or latest < clause.sentence <= latest + SENTENCES_BEHIND:
+                if clause.sentence > latest and _blocks(clause, speaks.get(number)):
+                    return
+                if self._carries(clause, speaks.get(number)):
+                    yield clause
+
+    def _carries(self, clause: Clause, speaks: str | None) -> bool:
+        if clause.open or _OTHER_BUSINESS.search(clause.text):
+            return False
+        if _ARRIVAL.search(clause.text):
+            return True
+        return speaks is None and not _NOT_PLAIN.search(clause.text)
+
+
+def _blocks(clause: Clause, speaks: str | None) -> bool:
+    """Whether a sentence behind the claim is about something new, so that nothing further belongs to it."""
+    return clause.open or (speaks is not None and not _ARRIVAL.search(clause.text))
