@@ -1,0 +1,155 @@
+"""One call without samples from beginning to end: settings and seed in, what is known of it out.
+
+```
+script ── quick line ── our client (core and runtime) ── connection ── server session ── model
+   └── all on one virtual loop, all chance from one seed ──┘
+```
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from callwright.errors import SimulationError
+from callwright.runtime.call import run
+from callwright.sim.line import LineKind, LineSettings
+from callwright.sim.models import AgentSaid, ToolAnswered, ToolRequested
+from callwright.sim.network import Network, NetworkSettings
+from callwright.sim.quick.gathering import Gathering
+from callwright.sim.quick.line import QuickLine
+from callwright.sim.quick.script import Script
+from callwright.sim.quick.told import ToldEar, ToldTrack
+from callwright.sim.seeds import stream
+from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings
+from callwright.sim.server.common import Samples
+from callwright.sim.vloop import run_virtual
+
+if TYPE_CHECKING:
+    from callwright.core.heard import Turn
+    from callwright.core.session import Ending
+    from callwright.declare.agent import Agent
+    from callwright.ids import ItemId, Ms
+    from callwright.sim.caller import Step
+    from callwright.sim.models import HistoryItem, Model
+    from callwright.sim.quick.told import ToldSpeech
+    from callwright.sim.record import CallerLine, Confirmation, EarSpan, SpokenItem
+
+LIMIT_MS: Ms = 120_000
+"""A call that is still open then is ended by fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuickCall:
+    """What is played: who calls, what he says when, and how server, line and network behave."""
+
+    agent: Agent
+    model: Model
+    speech: ToldSpeech
+    caller: Sequence[Step]
+    line: LineSettings = field(default_factory=lambda: LineSettings(LineKind.PHONE))
+    server: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the local server, by name."""
+    network: NetworkSettings = field(default_factory=NetworkSettings)
+    """How the connection to the server opens and stalls."""
+    deps: object = None
+    """Handed to the tools."""
+    party: str | None = None
+    limit_ms: Ms = LIMIT_MS
+
+
+@dataclass(frozen=True, slots=True)
+class QuickResult:
+    """What is known of a call afterwards. All instants are on the call's one clock."""
+
+    turns: tuple[Turn, ...]
+    """The client's transcript."""
+    ear: tuple[EarSpan, ...]
+    """What reached the caller's ear when, by the line's own books."""
+    spoken: tuple[SpokenItem, ...]
+    """Every reply as the model made it."""
+    history: tuple[HistoryItem, ...]
+    """The server's, at the end."""
+    caller_lines: tuple[CallerLine, ...]
+    unspoken: tuple[Step, ...]
+    """What the caller did not come to."""
+    confirmations: tuple[Confirmation, ...]
+    """Each time the server found that the caller speaks over a reply."""
+    ended_ms: Ms
+    """When the line ended."""
+    ending: Ending
+    anomalies: tuple[str, ...]
+    trace: bytes
+    """The client's events and commands, JSON Lines."""
+
+    def heard_ms(self, item_id: ItemId) -> Ms:
+        """How much of an item's audio reached the ear."""
+        return sum(span.to_ms - span.from_ms for span in self.ear if span.item_id == item_id)
+
+    def outputs(self, tool: str) -> tuple[tuple[str, ...], ...]:
+        """For each call of a tool, in order, the outputs that the server's history holds of it."""
+        calls = [item for item in self.history if isinstance(item, ToolRequested) and item.name == tool]
+        answers = [item for item in self.history if isinstance(item, ToolAnswered)]
+        return tuple(tuple(each.output for each in answers if each.tool_call_id == call.tool_call_id) for call in calls)
+
+    def said(self) -> tuple[str, ...]:
+        """The agent's replies as the server's history holds them."""
+        return tuple(item.text for item in self.history if isinstance(item, AgentSaid))
+
+
+def play_quick(call: QuickCall, seed: int) -> QuickResult:
+    """Play a call in virtual time: the same call and seed give the same result.
+
+    Raises UsageError for a setting that does not exist, and whatever the agent's own code raises outside its tools.
+    """
+    return run_virtual(_take(call, seed))
+
+
+async def _take(call: QuickCall, seed: int) -> QuickResult:
+    broken: list[BaseException] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: broken.append(_fault(context)))
+    settings = ServerSettings.for_dialect(call.agent.model.provider, call.server)
+    samples = Samples(track=partial(ToldTrack, settings), render=call.speech.render)
+    rng = stream(seed, "server")
+    session = ServerSession(call.model, call.speech, ToldEar(call.speech), rng, settings, samples)
+    script = Script(call.caller, lambda item_id: _tool_of(session, item_id))
+    line = QuickLine(_limited(call), call.speech, script)
+    connector = Network(Gathering(MemoryConnector(lambda: session)), call.network, lambda: line.now_ms)
+    result = await run(call.agent, line, connector=connector, deps=call.deps, party=call.party)
+    if broken:
+        raise broken[0]
+    assert line.ended_ms is not None
+    return QuickResult(
+        turns=result.turns,
+        ear=line.ear,
+        spoken=session.spoken,
+        history=session.history,
+        caller_lines=script.lines(line.ear),
+        unspoken=script.unspoken,
+        confirmations=session.confirmations,
+        ended_ms=line.ended_ms,
+        ending=result.ending,
+        anomalies=result.anomalies,
+        trace=result.trace,
+    )
+
+
+def _limited(call: QuickCall) -> LineSettings:
+    """The line, ended at the limit of the call if it does not break before."""
+    settings = call.line
+    if settings.close_at_ms is not None and settings.close_at_ms <= call.limit_ms:
+        return settings
+    return replace(settings, close_at_ms=call.limit_ms, close_reason=f"ended at limit_ms {call.limit_ms}")
+
+
+def _tool_of(session: ServerSession, item_id: ItemId) -> str | None:
+    """The tool whose spoken argument this item is."""
+    return next((spoken.tool for spoken in session.spoken if spoken.item_id == item_id), None)
+
+
+def _fault(context: Mapping[str, Any]) -> BaseException:
+    """What a callback or a task raised that nobody waited for."""
+    return context.get("exception") or SimulationError(str(context["message"]))
