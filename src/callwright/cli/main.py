@@ -23,8 +23,9 @@ COMMANDS = {
     "measure": "Play many calls and show figures over all of them.",
     "scenarios": "List the scenarios that can be named.",
     "serve": "Run the local realtime server for any client.",
+    "serve-provider": "Run the stand-in payment provider.",
 }
-"""What each command does, by its name; its code is ``command`` in the file of the same name."""
+"""What each command does, by its name; its code is ``command`` in the file of the same name, with underscores."""
 
 INTERRUPTED = 130
 
@@ -36,7 +37,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"callwright.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"callwright.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
