@@ -11,11 +11,20 @@ import numpy as np
 
 import callwright.apps.hotel as hotel
 from callwright.audio.g711 import pcmu_decode, pcmu_encode
-from callwright.audio.resample import resample
+from callwright.audio.resample import Resampler, resample
 from callwright.core.heard import Source, Speaker, Turn
 from callwright.ids import ItemId, Ms
 from callwright.sim.models import AgentSaid, CallerSaid, Clip
-from callwright.sim.record import CallerLine, CallRecord, Confirmation, EarSpan, SpokenItem, StereoRecording, Truncation
+from callwright.sim.record import (
+    FIRST_AUDIO_MS,
+    CallerLine,
+    CallRecord,
+    Confirmation,
+    EarSpan,
+    SpokenItem,
+    StereoRecording,
+    Truncation,
+)
 from callwright.sim.server.speaking import OUTPUT_HZ, Utterance, render
 from callwright.sim.speech import RATE_HZ, Speech
 
@@ -42,6 +51,7 @@ class Laid:
     """What left the server; None: all."""
     breaks: Sequence[tuple[Ms, Ms]] = ()
     """At so much of the reply, the line ran dry for so long."""
+    tool: str | None = None
     item_id: ItemId = field(default_factory=lambda: ItemId(""))
     made: Utterance = field(init=False)
 
@@ -115,10 +125,22 @@ def record_of(replies: Sequence[Laid], lines: Sequence[CallerLine] = (), *, leng
             if reply.truncated_ms is not None
         ),
         confirmations=(),
+        first_audio=read_by_server(caller),
         session_ready_ms=234,
         held_sent_ms=220,
+        held_lost_ms=0,
         connected_ms=length_ms - 500,
+        ended_ms=length_ms,
+        ended_by="caller",
+        ended_because="hung up",
+        hang_up_tools=("end_call",),
     )
+
+
+def read_by_server(*pieces: np.ndarray) -> np.ndarray:
+    """What a server reads first of these pieces of the caller's side, sent one after the other through the codec."""
+    sent = pcmu_decode(pcmu_encode(np.concatenate(pieces)))
+    return Resampler(HZ, RATE_HZ).process(sent)[: FIRST_AUDIO_MS * RATE_HZ // 1000]
 
 
 def confirmed(record: CallRecord, at_ms: Ms) -> CallRecord:
@@ -149,4 +171,4 @@ def _turn(reply: Laid) -> Turn:
 def _spoken(reply: Laid) -> SpokenItem:
     made = reply.made
     streamed_ms = made.audio_ms if reply.streamed_ms is None else reply.streamed_ms
-    return SpokenItem(reply.item_id, reply.at_ms - 5, made.words, made.clips, made.audio_ms, streamed_ms)
+    return SpokenItem(reply.item_id, reply.at_ms - 5, made.words, made.clips, made.audio_ms, streamed_ms, reply.tool)

@@ -22,7 +22,7 @@ FAILED = Verdict(("heard",), (Failure("heard_error_ms", "at most 20", "300"),))
 def run(
     seed: int, values: Mapping[str, tuple[float, ...]] | None = None, verdict: Verdict = HELD, void: str | None = None
 ) -> RunResult:
-    figures = CallFigures(values or {"heard_error_ms": (seed,)}, void, (), (), ())
+    figures = CallFigures(values or {"heard_error_ms": (seed,)}, void, (), (), (), "caller")
     return RunResult(seed, f"{seed:064x}", figures, verdict)
 
 

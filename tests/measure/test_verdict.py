@@ -14,11 +14,14 @@ FIGURES = CallFigures(
     replies=(),
     lines_heard=("parking",),
     lines_touched=("parking", "wifi"),
+    ended_by="caller",
 )
 
 
 def verdict(**expected: object) -> Verdict:
-    return judge(FIGURES, Expectations(**{"max": {}, "min": {}, "heard": (), "not_heard": (), **expected}))
+    return judge(
+        FIGURES, Expectations(**{"max": {}, "min": {}, "heard": (), "not_heard": (), "ended": None, **expected})
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,11 +31,12 @@ def verdict(**expected: object) -> Verdict:
         {"min": {"heard_error_ms": 4}},
         {"heard": ("parking",)},
         {"not_heard": ("pool",)},
+        {"ended": "caller"},
     ],
 )
 def test_what_holds_passes_under_its_name(expected: dict[str, object]) -> None:
     (key,) = expected
-    name = key if "heard" in (key, key.removeprefix("not_")) else "heard_error_ms"
+    name = "heard_error_ms" if key in ("max", "min") else key
     assert verdict(**expected) == Verdict((name,), ())
 
 
@@ -51,6 +55,7 @@ def test_what_holds_passes_under_its_name(expected: dict[str, object]) -> None:
         ),
         ({"heard": ("parking", "wifi")}, Failure("heard", "parking, wifi", "not whole: wifi")),
         ({"not_heard": ("pool", "wifi")}, Failure("not_heard", "nothing of pool, wifi", "heard: wifi")),
+        ({"ended": "agent"}, Failure("ended", "by the agent", "by the caller")),
     ],
 )
 def test_what_does_not_hold_fails_with_what_was_wanted(expected: dict[str, object], failure: Failure) -> None:
@@ -63,6 +68,6 @@ def test_a_name_with_two_limits_passes_only_by_both() -> None:
 
 
 def test_a_void_call_fails_whatever_it_measured() -> None:
-    void = CallFigures(FIGURES.values, "VOID x", (), (), ())
-    judged = judge(void, Expectations({"heard_error_ms": 20}, {}, (), ()))
+    void = CallFigures(FIGURES.values, "VOID x", (), (), (), "caller")
+    judged = judge(void, Expectations({"heard_error_ms": 20}, {}, (), (), None))
     assert (judged.passed, [failure.name for failure in judged.failed]) == ((), ["void"])

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from callwright.measure.hearing import Fate, hear_call
+from callwright.measure import goodbye
+from callwright.measure.hearing import DELIVERED, Fate, hear_call
+from callwright.measure.pickup import FRAME_MS, ready_ms
 from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
 from callwright.measure.void import script_fault, void_reason
 
@@ -81,6 +83,8 @@ class CallFigures:
     """Ids of the recorded agent lines of which every word was heard whole, in one reply or in several."""
     lines_touched: tuple[str, ...]
     """Ids of those of which anything arrived, if only a part of a word."""
+    ended_by: str
+    """Who ended the call: ``agent``, ``caller``, ``model`` or ``fault``."""
 
 
 def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
@@ -94,6 +98,7 @@ def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFig
         replies=tuple(_side_by_side(reply) for reply in call.replies),
         lines_heard=heard,
         lines_touched=touched,
+        ended_by=record.ended_by,
     )
 
 
@@ -257,12 +262,54 @@ def _own_voice(call: HeardCall) -> Values:
     return (count,) if call.understood else ()
 
 
+# --- the first words
+
+
+def _pickup_lost_words(call: HeardCall) -> Values:
+    ready = ready_ms(call.record)
+    lines = [line for line in call.record.caller_lines if line.started_ms < ready]
+    words = [(line.started_ms, word) for line in lines for word in call.speech[line.line_id].words]
+    lost = 0
+    for began_ms, word in words:
+        span = (began_ms + word.start_ms, began_ms + word.end_ms)
+        lost += call.arrival.lost_ms(*span) > (1 - DELIVERED) * (span[1] - span[0])
+    return (lost,) if words else ()
+
+
+def _pickup_lost(call: HeardCall) -> Values:
+    last_ms = -(-ready_ms(call.record) // FRAME_MS) * FRAME_MS  # whole frames: the one under way goes up after it
+    return (round(call.arrival.lost_ms(0, last_ms)),) if call.arrival.is_known else ()
+
+
+# --- the goodbye
+
+
+def _goodbye_played(call: HeardCall) -> Values:
+    lengths = [goodbye.farewell_lengths_ms(call, reply) for reply in goodbye.farewells(call)[-1:]]
+    return [round(heard_ms / whole_ms, 3) for whole_ms, heard_ms in lengths if whole_ms]
+
+
+def _goodbye_played_ms(call: HeardCall) -> Values:
+    return [round(goodbye.farewell_lengths_ms(call, reply)[1]) for reply in goodbye.farewells(call)[-1:]]
+
+
+def _notice_heard(call: HeardCall) -> Values:
+    was_heard = goodbye.notice_heard(call)
+    return () if was_heard is None else (int(was_heard),)
+
+
+def _with_goodbye(call: HeardCall, count: int) -> Values:
+    return (count,) if goodbye.farewells(call) else ()
+
+
 # --- the call itself
 
 
 def _known(value: float | None) -> Values:
     return () if value is None else (value,)
 
+
+_NO_GOODBYE = "the agent called no tool that ends the call"
 
 _TABLE = (
     Metric(
@@ -399,6 +446,84 @@ _TABLE = (
         "Caller audio that was held until the session was ready and then sent.",
         "per call",
         lambda call: (call.record.held_sent_ms,),
+    ),
+    Metric(
+        "pickup_lost_ms",
+        "ms",
+        "Caller audio, in frames of 20 ms, that is not in what the server read first. The two are laid over each other"
+        " by their samples: audio that was dropped is not there, and audio that was read in another format than it was"
+        " sent is like nothing that was said. Silence counts by the speech beside it.",
+        "from the opening of the line to the session being ready (the end of the call, if it never was)",
+        _pickup_lost,
+        "the caller was not audible",
+    ),
+    Metric(
+        "pickup_lost_words",
+        "words",
+        "Words of the caller of which less than 90 % is in what the server read first.",
+        "sum over the caller's lines that began before the session was ready",
+        _pickup_lost_words,
+        "the caller said nothing before the session was ready",
+    ),
+    Metric(
+        "goodbyes",
+        "farewells",
+        "Farewells of which anything was audible at the ear. A farewell is what is spoken in a response that calls a"
+        " tool which ends the call.",
+        "sum over the call's farewells",
+        lambda call: _with_goodbye(call, len(goodbye.heard_farewells(call))),
+        _NO_GOODBYE,
+    ),
+    Metric(
+        "goodbye_played",
+        "part",
+        "Part of a farewell, from its first to its last audible sample, that reached the caller's ear before the line"
+        " ended; 1 where less than 20 ms of it is missing.",
+        "the last farewell of a call, whoever ended the line",
+        _goodbye_played,
+        _NO_GOODBYE,
+    ),
+    Metric(
+        "goodbye_played_ms",
+        "ms",
+        "The length of that part.",
+        "the last farewell of a call, whoever ended the line",
+        _goodbye_played_ms,
+        _NO_GOODBYE,
+    ),
+    Metric(
+        "late_talk_over",
+        "turns",
+        "Turns of the caller that began inside the audible part of a farewell at his ear, its last moments included,"
+        " and after which the agent hung up before any other reply was audible.",
+        "sum over the call's farewells; murmurs are no turns",
+        lambda call: _with_goodbye(call, len(goodbye.hung_up_on(call))),
+        _NO_GOODBYE,
+    ),
+    Metric(
+        "farewells_repeated",
+        "replies",
+        "Audible replies that say a recorded line of an earlier farewell again without ending the call.",
+        "sum over the call's replies after its first farewell",
+        lambda call: _with_goodbye(call, goodbye.repeated(call)),
+        _NO_GOODBYE,
+    ),
+    Metric(
+        "open_after_goodbye_ms",
+        "ms",
+        "From the last audible sample of a farewell at the ear to the end of the line; 0 where the line ended in it.",
+        "the last audible farewell of a call that the agent ended",
+        lambda call: _known(goodbye.open_after_ms(call)),
+        "the agent did not end the call with a goodbye",
+    ),
+    Metric(
+        "ai_notice_heard",
+        "1 or 0",
+        "1 if the words by which the agent declares that it is a machine were heard whole, one after the other, in one"
+        " reply.",
+        "per call",
+        _notice_heard,
+        "the agent declares no such words",
     ),
     Metric(
         "connected_s",

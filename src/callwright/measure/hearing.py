@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from callwright.core.heard import Speaker
+from callwright.measure.pickup import Arrival, find_arrival
 from callwright.measure.played import Played, audible_bounds_ms, measure_played, placed_clips
 from callwright.measure.texts import Prefix, follow
 from callwright.sim.ear import Ear, Placement
@@ -61,7 +62,12 @@ class Reply:
     @property
     def heard(self) -> str:
         """The words that arrived whole."""
-        return " ".join(w.text for w, fate in zip(self.item.words, self.fates, strict=True) if fate is Fate.WHOLE)
+        return " ".join(text for text, is_whole in self.whole_words if is_whole)
+
+    @property
+    def whole_words(self) -> list[tuple[str, bool]]:
+        """Each word, and whether it arrived whole."""
+        return [(word.text, fate is Fate.WHOLE) for word, fate in zip(self.item.words, self.fates, strict=True)]
 
     @property
     def under_cut(self) -> str | None:
@@ -112,6 +118,7 @@ class HeardCall:
     speech: Mapping[str, Recording]
     replies: tuple[Reply, ...]
     turns: tuple[CallerTurn, ...]
+    arrival: Arrival
 
     @property
     def foreign_in_history(self) -> int:
@@ -139,7 +146,7 @@ def hear_call(record: CallRecord, speech: Mapping[str, Recording]) -> HeardCall:
     transcript = {turn.item_id: turn.heard for turn in record.turns}
     replies = tuple(_reply(item, record, speech, history, transcript) for item in record.spoken)
     turns = [_turn(line, record) for line in record.caller_lines if speech[line.line_id].kind != "murmur"]
-    return HeardCall(record, speech, replies, tuple(turn for turn in turns if turn))
+    return HeardCall(record, speech, replies, tuple(turn for turn in turns if turn), find_arrival(record))
 
 
 def _turn(line: CallerLine, record: CallRecord) -> CallerTurn | None:

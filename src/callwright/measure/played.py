@@ -79,6 +79,8 @@ class Played:
     first_audible_ms: Ms | None
     """Instant of its first audible sample at the ear; None when nothing of it was audible."""
     last_audible_ms: Ms | None
+    audible: tuple[Samples, Samples]
+    """The first audible sample of the whole reply, had all of it arrived, and one past the last."""
 
     @property
     def ms(self) -> float:
@@ -132,7 +134,10 @@ def measure_played(
         loud = each.at + np.flatnonzero(_magnitude(piece) >= AUDIBLE)
         audible += [int(loud[0]), int(loud[-1]) + 1] if len(loud) else []
     ends_ms = [round(sample * 1000 / rate_hz) for sample in audible]
-    return Played(rate_hz, tuple(stretches), sound, *((ends_ms[0], ends_ms[-1]) if ends_ms else (None, None)))
+    first_ms, last_ms = (ends_ms[0], ends_ms[-1]) if ends_ms else (None, None)
+    wanted = np.flatnonzero(_magnitude(reference) >= AUDIBLE)
+    whole = (int(wanted[0]), int(wanted[-1]) + 1) if len(wanted) else (0, 0)
+    return Played(rate_hz, tuple(stretches), sound, first_ms, last_ms, whole)
 
 
 def _magnitude(samples: Pcm) -> npt.NDArray[np.int32]:

@@ -35,10 +35,14 @@ class Expected(Protocol):
     def not_heard(self) -> Sequence[str]:
         """Agent lines of which nothing may be heard."""
 
+    @property
+    def ended(self) -> str | None:
+        """Who must end the call; None if it does not matter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An expectation that did not hold: a metric, ``heard``, ``not_heard``, or ``void``."""
+    """An expectation that did not hold: a metric, ``heard``, ``not_heard``, ``ended`` or ``void``."""
 
     name: str
     wanted: str
@@ -79,6 +83,9 @@ def _checked(figures: CallFigures, expect: Expected) -> Iterator[tuple[str, Fail
         told = [line_id for line_id in expect.not_heard if line_id in figures.lines_touched]
         wanted = f"nothing of {', '.join(expect.not_heard)}"
         yield "not_heard", Failure("not_heard", wanted, f"heard: {', '.join(told)}") if told else None
+    if expect.ended:
+        held = figures.ended_by == expect.ended
+        yield "ended", None if held else Failure("ended", f"by the {expect.ended}", f"by the {figures.ended_by}")
 
 
 def _failure(name: str, wanted: str, got: float | None, held: bool) -> Failure | None:

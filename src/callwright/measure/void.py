@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callwright.measure.goodbye import AGENT, hung_up_on
+
 if TYPE_CHECKING:
     from callwright.measure.hearing import HeardCall
     from callwright.sim.record import CallerLine
@@ -23,9 +25,9 @@ def script_fault(call: HeardCall) -> str | None:
         if line.is_interruption and not line.overlapped_ms:
             what = f"{_ended(call, line)}, trigger {_seconds(line.started_ms)}"
             return f"line {number} overlapped 0 ms of speech ({what})"
-    if call.record.unspoken:
-        length_ms = len(call.record.recording.agent) * 1000 // call.record.recording.rate_hz
-        return f"{call.record.unspoken[0]} never came (call ended {_seconds(length_ms)})"
+    if call.record.unspoken and not hung_up_on(call):  # who is hung up on while he speaks is not to blame
+        ended = "the agent hung up" if call.record.ended_by == AGENT else "call ended"
+        return f"{call.record.unspoken[0]} never came ({ended} {_seconds(call.record.ended_ms)})"
     return None
 
 

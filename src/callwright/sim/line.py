@@ -145,6 +145,8 @@ class SimulatedLine:
         self._timer: asyncio.Handle | None = None
         self._loop: asyncio.AbstractEventLoop
         self._opened_s = 0.0
+        self.ended_ms: Ms | None = None
+        """Instant at which the line ended; None while it has not."""
 
     @property
     def input_format(self) -> AudioFormat:
@@ -264,6 +266,7 @@ class SimulatedLine:
     def _close(self, by: str, reason: str) -> None:
         sink, self._sink = self._sink, None
         if sink is not None:
+            self.ended_ms = self.now_ms
             if self._timer is not None:
                 self._timer.cancel()
             sink.on_closed(by, reason)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from callwright.sim.models import Clip, HistoryItem
     from callwright.sim.speech import Word
 
+FIRST_AUDIO_MS: Ms = 15_000
+"""How much of what the server read first is kept."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpokenItem:
@@ -35,7 +38,7 @@ class SpokenItem:
     streamed_ms: Ms
     """Length that left the server."""
     tool: str | None = None
-    """The tool whose spoken argument it is."""
+    """The tool that its response calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +121,24 @@ class CallRecord:
     """The steps of the script that he did not come to, each by number and trigger."""
     truncations: tuple[Truncation, ...]
     confirmations: tuple[Confirmation, ...]
+    first_audio: NDArray[np.int16]
+    """The beginning of the caller's audio as the server read it, ``FIRST_AUDIO_MS`` at most, at 16 kHz."""
     session_ready_ms: Ms | None
     held_sent_ms: Ms
-    """Caller audio that was held until the session was ready and then sent."""
+    """Caller audio that was held until the session was ready and then sent, as the client tells it."""
+    held_lost_ms: Ms
+    """Caller audio that was held for too long and dropped, as the client tells it."""
     connected_ms: Ms
     """Length of the model's connection."""
+    ended_ms: Ms
+    """Instant at which the line ended."""
+    ended_by: str
+    """``agent``, ``caller``, ``model`` or ``fault``."""
+    ended_because: str
+    hang_up_tools: tuple[str, ...]
+    """The tools that end the call; what is spoken in a response that calls one is a farewell."""
+    ai_notice: str | None = None
+    """The words by which the agent says that it is a machine, where it declares some."""
     error: str | None = None
     """Why the call broke off, if it did."""
     anomalies: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "connection": ("opens_after_ms", "stalls"),
     "stall": ("at_ms", "for_ms"),
     "caller": ("when", "says", "does"),
-    "expect": ("max", "min", "heard", "not_heard"),
+    "expect": ("max", "min", "heard", "not_heard", "ended"),
     "before": ("client", "must_fail"),
     "dialect": ("max", "min", "must_fail"),
 }
@@ -94,6 +94,8 @@ class Expectations:
     """Agent lines that the caller hears whole."""
     not_heard: tuple[str, ...]
     """Agent lines of which he hears no word."""
+    ended: str | None
+    """Who ends the call, ``agent`` or ``caller``; None if it does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class Before:
 
     client: str
     must_fail: tuple[str, ...]
-    """What that client fails of the expectations: metrics, ``heard`` or ``not_heard``."""
+    """What that client fails of the expectations: metrics, ``heard``, ``not_heard`` or ``ended``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,7 +350,11 @@ def _expectations(field: Field, speech: Speech, metrics: Collection[str] | None)
         return tuple(line_of(line, speech, "agent") for line in parts[key].sequence()) if key in parts else ()
 
     return Expectations(
-        _limits(parts, "max", metrics), _limits(parts, "min", metrics), lines("heard"), lines("not_heard")
+        _limits(parts, "max", metrics),
+        _limits(parts, "min", metrics),
+        lines("heard"),
+        lines("not_heard"),
+        parts["ended"].choice(("agent", "caller")) if "ended" in parts else None,
     )
 
 
@@ -366,7 +372,7 @@ def _before(field: Field, expect: Expectations, clients: Collection[str] | None)
 def _must_fail(field: Field, expect: Expectations) -> tuple[str, ...]:
     named = [
         *dict.fromkeys((*expect.max, *expect.min)),
-        *(key for key in ("heard", "not_heard") if getattr(expect, key)),
+        *(key for key in ("heard", "not_heard", "ended") if getattr(expect, key)),
     ]
     return tuple(entry.choice(named) for entry in field.sequence())
 

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 from callwright.core.ports import Connector
 from callwright.core.session import Can
+from callwright.core.toolcalls import AfterOutput
 from callwright.declare.agent import Agent, ModelChoice
 from callwright.errors import SimulationError, UsageError
 from callwright.ids import ItemId, Ms
@@ -164,9 +165,16 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
         unspoken=_told(scenario.caller)[len(scenario.caller) - len(caller.unspoken) :],
         truncations=tuple(session.truncations),
         confirmations=session.confirmations,
+        first_audio=session.first_audio,
         session_ready_ms=result.session_ready_ms,
         held_sent_ms=result.held_sent_ms,
+        held_lost_ms=result.lost_ms,
         connected_ms=result.connected_ms,
+        ended_ms=line.now_ms if line.ended_ms is None else line.ended_ms,
+        ended_by=result.ending.by,
+        ended_because=result.ending.reason,
+        hang_up_tools=tuple(name for name, tool in agent.tools.items() if tool.after is AfterOutput.HANG_UP),
+        ai_notice=getattr(agent, "ai_notice", None),
         error=_error(result),
         anomalies=result.anomalies,
     )

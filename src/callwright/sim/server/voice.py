@@ -15,13 +15,12 @@ from callwright.audio.formats import AudioFormat, Encoding
 from callwright.audio.g711 import pcma_decode, pcmu_decode
 from callwright.audio.resample import Pcm16Carry, Resampler
 from callwright.ids import Ms
+from callwright.sim.record import FIRST_AUDIO_MS
 from callwright.sim.speech import PER_MS, RATE_HZ, Pcm
 
 WINDOW = 256
 FRAME = 2 * WINDOW
 FRAME_MS: Ms = FRAME // PER_MS
-FIRST_MS: Ms = 15_000
-"""How much of the beginning is kept as it was read."""
 _G711 = {Encoding.PCMU: pcmu_decode, Encoding.PCMA: pcma_decode}
 _SILENT_BYTES = {Encoding.PCM16: b"\x00", Encoding.PCMU: b"\xff\x7f", Encoding.PCMA: b"\xd5\x55"}
 
@@ -51,7 +50,7 @@ class VoiceTrack:
         self._rest: Pcm = np.zeros(0, np.int16)
         self._taken = 0  # samples at 16 kHz that went into frames, or were skipped
         self._first: list[Pcm] = []
-        self._first_left = FIRST_MS * PER_MS  # samples at 16 kHz that are still to be kept of the beginning
+        self._first_left = FIRST_AUDIO_MS * PER_MS  # samples at 16 kHz that are still to be kept of the beginning
         self._is_flat = False  # everything that the resampler and the last frame hold is zero
 
     def set_format(self, audio_format: AudioFormat) -> None:
@@ -87,7 +86,7 @@ class VoiceTrack:
 
     @property
     def first(self) -> Pcm:
-        """The beginning of the stream as it was read, ``FIRST_MS`` at most."""
+        """The beginning of the stream as it was read, ``FIRST_AUDIO_MS`` at most."""
         return np.concatenate((np.zeros(0, np.int16), *self._first))
 
     def _keep(self, samples: Pcm) -> None:
