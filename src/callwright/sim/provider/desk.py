@@ -158,14 +158,13 @@ class Desk:
 
     def _execute(self, key: str, ask: Ask, now_ms: Ms) -> Serving:
         """Execute a request, remember the answer, and give it."""
-        known = self._keys.knows(key)
         pruned = self.faults.happens("key-pruned", now_ms)
         kept_ms = self.settings.window_ms if pruned else self.settings.kept_ms
         memory = self._keys.begin(key, ask.fingerprint, now_ms, now_ms + kept_ms)
         reply = self._refusal(ask, now_ms)
         wait_ms = self.settings.after_ms
         if reply is None:
-            if known:
+            if any(each.key == key for each in self.book.refunds()):
                 self.faults.note("paid-again")
             memory.refund_id = self._make(ask, key, now_ms).id
             if self.faults.happens("error-after", now_ms):
@@ -259,9 +258,8 @@ class Desk:
         """A look-up that fails, in one of three ways."""
         if not self.faults.happens("lookup-down", now_ms):
             return None
-        if self.faults.coin("lookup-down"):
-            return error(503, "unavailable")
-        return Reply(way=Way.REFUSED if self.faults.coin("lookup-down") else Way.SILENCE)
+        ways = error(503, "unavailable"), Reply(way=Way.REFUSED), Reply(way=Way.SILENCE)
+        return ways[self.faults.between("lookup-down", (0, len(ways) - 1))]
 
     def _cancel(self, refund_id: str, now_ms: Ms) -> Serving:
         """Cancel a refund, if that is still possible; one that is cancelled already stays so."""

@@ -45,8 +45,8 @@ class Faults:
         """Count what is only noted."""
         self.fired[name] += 1
 
-    def between(self, name: str, low_high: tuple[Ms, Ms]) -> Ms:
-        """A length of time for a fault, both ends included."""
+    def between(self, name: str, low_high: tuple[int, int]) -> int:
+        """A number for a fault, such as a length of time; both ends are included."""
         return self._chance(name).randint(*low_high)
 
     def coin(self, name: str) -> bool:

@@ -92,10 +92,6 @@ class Keys:
             return Repeat.REFUSE_BUSY
         return _REPEATS[self._mode](memory)
 
-    def knows(self, key: str) -> bool:
-        """Whether a request with this key was ever executed."""
-        return key in self._memories
-
     def begin(self, key: str, fingerprint: str, now_ms: Ms, until_ms: Ms) -> Memory:
         """Remember a key because its request is executed now; until then, unless it is remembered already."""
         old = self._memories.get(key)

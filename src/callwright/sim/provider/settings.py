@@ -78,7 +78,7 @@ FAULTS: Final[Mapping[str, str]] = MappingProxyType(
 NOTED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "other-params": "F10: a key came again with other parameters, and was refused",
-        "paid-again": "F11: a key that had failed, or was forgotten, was executed once more",
+        "paid-again": "F11: a key that had made a refund made another one",
         "replayed": "a key came again, and nothing was done again",
         "in-use": "a key came again while the first request was still under way",
     }
