@@ -156,7 +156,7 @@ def _beyond(span: EarSpan, reply: Laid) -> int:
 
 def _lay(channel: np.ndarray, sound: np.ndarray, at_ms: Ms) -> None:
     first = at_ms * HZ // 1000
-    channel[first : first + len(sound)] = sound
+    channel[first : first + len(sound)] = sound[: len(channel) - first]
 
 
 def _believed(reply: Laid, text: str | None) -> str:

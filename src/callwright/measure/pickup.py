@@ -6,9 +6,10 @@ server read           ░░ ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
               lost ─────┘ arrived
 ```
 
-Both are the same samples but for the codec, so a stretch of speech is found again to the sample, or is not there. A
-server cannot have read more than was said, so nothing is looked for later than it was spoken. Silence is like any other
-silence: it counts by the speech beside it, as far back as there is room for it.
+Both are the same samples but for the codec, so a stretch of speech is found again to the sample, or is not there; one
+that stands alone between two losses must be 320 ms long to be found. A server cannot have read more than was said, so
+nothing is looked for later than it was spoken. Silence is like any other silence: it counts by the speech beside it, as
+far back as there is room for it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def ready_ms(record: CallRecord) -> Ms:
 def find_arrival(record: CallRecord) -> Arrival:
     """Look for what the caller said before the session was ready, and for what he was saying then."""
     before = [line.ended_ms for line in record.caller_lines if line.started_ms < ready_ms(record)]
-    wanted = -(-max([ready_ms(record), *before]) // FRAME_MS)
+    wanted = -(-max([FRAME_MS, ready_ms(record), *before]) // FRAME_MS)
     sound = record.recording
     samples = sound.caller[: (wanted * FRAME_MS + FIRST_AUDIO_MS) * sound.rate_hz // 1000]
     search = _Search(resample(samples, sound.rate_hz, RATE_HZ), record.first_audio)
@@ -93,9 +94,9 @@ class _Search:
         self.arrived = np.zeros(count, np.bool_)
 
     def run(self, wanted: int) -> None:
-        """Find so many frames, or as many as there are; and what tells where silent ones belong."""
+        """Find so many frames, or as many as there are; silence at their end is placed by what is said next."""
         at = 0
-        while at < len(self.loud) and (at < wanted or not self.arrived.any()):
+        while at < len(self.loud) and (at < wanted or not self.arrived[wanted - 1]):
             if not self.loud[at]:
                 at += 1
                 continue
