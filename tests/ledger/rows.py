@@ -35,7 +35,8 @@ def operation(**changes: Any) -> Operation:
     row = Operation(
         op_id=OP_ID, kind="refund", subject="order:4417", slot="full", party="customer:81", provider="payments",
         authority=Authority.AUTOMATIC, must_hear="amount,card", rev=1, terms_json=written,
-        params_hash=params_hash("refund", "full", written), state=State.REQUESTED, state_version=1, fact_version=1,
+        params_hash=params_hash("refund", "full", written), state=State.REQUESTED, state_version=1, milestone="requested",
+        fact_version=1,
         amend_json=None, escalated="", changed_at_ms=0,
     )  # fmt: skip
     return replace(row, **changes)
@@ -47,7 +48,7 @@ def attempt(**changes: Any) -> Attempt:
     row = Attempt(
         op_id=OP_ID, n=n, rev=1, provider_key=provider_key(changes.get("op_id", OP_ID), 1, n),
         params_hash=params_hash("refund", "full", written), terms_json=written, sends=1, opened_at_ms=0, sent_at_ms=0,
-        asks=0, asked_at_ms=0, outcome=None, reference=None,
+        asked_at_ms=0, outcome=None, reference=None,
     )  # fmt: skip
     return replace(row, **changes)
 

@@ -38,6 +38,8 @@ class Operation:
     state: State
     state_version: int
     """How many events it has had; a write compares it with what it read."""
+    milestone: str
+    """What may be said of it: the state, but while a key in doubt is sent again it stays ``unknown``."""
     fact_version: int
     """The state's version at which what may be said of it changed last."""
     amend_json: str | None
@@ -67,9 +69,8 @@ class Attempt:
     opened_at_ms: Ms
     sent_at_ms: Ms
     """When it was sent last."""
-    asks: int
-    """Look-ups and cancels since the operation changed last."""
     asked_at_ms: Ms
+    """When its look-up or cancel was answered last; before the first one, when it was opened."""
     outcome: Outcome | None
     """What was observed last; None as long as nothing was."""
     reference: str | None

@@ -1,0 +1,200 @@
+"""What evidence means: observations of an attempt go in, and its operation follows.
+
+Evidence is stored first and folded second, and never by the order of its arrival. What all observations of an attempt
+amount to is their join, which only ever rises:
+
+```
+nothing  <  ACCEPTED  <  FAILED, CANCELLED  <  CONFIRMED  <  REVERSED
+```
+
+So the same observations in any order, any number of times, end in the same state. A version that the provider gives
+decides one thing only: whether "not applied" came after "applied" (then it was undone) or before (then it was done).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+
+from callwright.declare.actions import Authority
+from callwright.ledger.operation import OPERATION, Actor, State, Step
+from callwright.ledger.page import Page
+from callwright.ledger.provider import Observed, Outcome
+from callwright.ledger.rows import (
+    UNRESOLVED,
+    Attempt,
+    Evidence,
+    Operation,
+    evidence_id,
+    params_hash,
+    read_terms,
+)
+
+_SHOWN = (Step.ACCEPT, Step.APPLY, Step.REJECT, Step.CANCEL, Step.REVERSE)
+_DONE = (State.CONFIRMED, State.REVERSED)
+_REFUSED = (Outcome.NOT_APPLIED, Outcome.CANCELLED)
+
+
+def fold(page: Page, op_id: str, n: int, observed: Observed, source: Actor) -> Operation:
+    """Store an observation of attempt ``n``, and let the operation follow what all of them amount to."""
+    operation = page.operation(op_id)
+    attempts = page.attempts(op_id)
+    attempt = next(each for each in attempts if each.n == n)
+    seen = _weighed(attempt, observed, source)
+    before = page.tx.find(Evidence, op_id=op_id, n=n)
+    row = Evidence(
+        evidence_id(op_id, n, source, seen.outcome.value, seen.reference, seen.version, seen.reason),
+        op_id, n, source, seen.outcome, seen.reference, seen.version, seen.reason, page.now_ms,
+    )  # fmt: skip
+    if page.tx.get(Evidence, row.evidence_id) is None:
+        page.tx.insert(row)
+    was, amounts_to = join(before), join([*before, row])
+    _keep(page, attempt, seen, source)
+    if attempt is attempts[-1]:
+        operation = _follow(page, operation, attempt, seen.outcome, source, None if was is amounts_to else amounts_to)
+        operation = _settled(page, operation, source)
+    elif amounts_to in _DONE and was not in _DONE:
+        operation = page.escalate(operation, source, "earlier_attempt_applied")
+    return page.escalate(operation, source, seen.reason or "mismatch") if seen.escalates else operation
+
+
+def join(evidence: Iterable[Evidence]) -> State | None:
+    """What observations of one attempt amount to; None if they say nothing about an effect."""
+    rows = list(evidence)
+    applied = [row for row in rows if row.outcome is Outcome.APPLIED]
+    refused = [row for row in rows if row.outcome in _REFUSED]
+    if any(row.outcome is Outcome.REVERSED for row in rows):
+        return State.REVERSED
+    if any(_follows(no, yes) for no in refused for yes in applied):
+        return State.REVERSED
+    if applied:
+        return State.CONFIRMED
+    if refused:
+        return State.FAILED if any(row.outcome is Outcome.NOT_APPLIED for row in refused) else State.CANCELLED
+    return State.ACCEPTED if any(row.outcome is Outcome.ACCEPTED for row in rows) else None
+
+
+def _follows(later: Evidence, earlier: Evidence) -> bool:
+    return later.version is not None and earlier.version is not None and later.version > earlier.version
+
+
+def _weighed(attempt: Attempt, observed: Observed, source: Actor) -> Observed:
+    """What an observation is worth: not what was asked for, or about one send of several, it is a doubt."""
+    terms = read_terms(attempt.terms_json)
+    token = terms.card.token if terms.card else None
+    asked = (terms.amount, token, attempt.reference)
+    shown = (observed.amount, observed.card_token, observed.reference)
+    if any(
+        ours is not None and theirs is not None and ours != theirs for ours, theirs in zip(asked, shown, strict=True)
+    ):
+        return Observed(Outcome.UNKNOWN, reason="mismatch", escalates=True)
+    speaks_of_one_send = source is Actor.ADAPTER and observed.outcome in (Outcome.NOT_APPLIED, Outcome.NOT_SENT)
+    if speaks_of_one_send and attempt.sends > 1:
+        return Observed(Outcome.UNKNOWN, reason=f"repeat_{observed.outcome.value}")
+    return observed
+
+
+def _keep(page: Page, attempt: Attempt, seen: Observed, source: Actor) -> None:
+    """Note on the attempt what was seen; a doubt does not replace what is known."""
+    says_more = seen.outcome not in UNRESOLVED or attempt.is_unresolved
+    page.tx.update(
+        replace(
+            attempt,
+            outcome=seen.outcome if says_more else attempt.outcome,
+            reference=attempt.reference or seen.reference,
+            asked_at_ms=attempt.asked_at_ms if source is Actor.ADAPTER else page.now_ms,
+        )
+    )
+
+
+def _follow(
+    page: Page, operation: Operation, attempt: Attempt, outcome: Outcome, source: Actor, risen_to: State | None
+) -> Operation:
+    if risen_to is not None:
+        return _walk(page, operation, attempt, risen_to, source)
+    if operation.state is not State.RUNNING:
+        return operation
+    if outcome is Outcome.NOT_SENT:
+        tried = [each for each in page.attempts(operation.op_id) if each.outcome is Outcome.NOT_SENT]
+        again = len(tried) % page.patience.tries_max  # a failed one that is authorised anew has as many tries again
+        return page.step(operation, Step.NOT_SENT if again else Step.REJECT, source, outcome.value)
+    return page.step(operation, Step.DOUBT, source, outcome.value)
+
+
+def _walk(page: Page, operation: Operation, attempt: Attempt, target: State, source: Actor) -> Operation:
+    """Take the steps to what the evidence amounts to; against what was said before, a person looks at it."""
+    if operation.state in (State.PROPOSED, State.REQUESTED):
+        if target not in _DONE:
+            return operation
+        operation = page.step(operation, Step.WITHDRAW, Actor.POLICY, "done before")
+    path = _path(operation.state, target)
+    contradicts = operation.state in (State.FAILED, State.CANCELLED) and bool(path)
+    for step in path:
+        operation = page.step(operation, step, source, "evidence")
+    if contradicts:
+        operation = page.escalate(_restored(page, operation, attempt), source, "contradiction")
+    return operation
+
+
+def _restored(page: Page, operation: Operation, attempt: Attempt) -> Operation:
+    """The terms of what was done after all, where others had been wished for since."""
+    if operation.params_hash == attempt.params_hash:
+        return operation
+    return page.note(
+        operation,
+        Actor.POLICY,
+        "terms of what was done",
+        rev=operation.rev + 1,
+        terms_json=attempt.terms_json,
+        params_hash=attempt.params_hash,
+    )
+
+
+@lru_cache
+def _path(state: State, target: State) -> tuple[Step, ...]:
+    """The fewest steps of evidence from one state to another; none if there is no way."""
+    waiting: list[tuple[State, tuple[Step, ...]]] = [(state, ())]
+    for here, steps in waiting:
+        if here is target:
+            return steps
+        if len(steps) < len(_SHOWN):
+            waiting += [
+                (OPERATION.after(here, step), (*steps, step)) for step in _SHOWN if OPERATION.allows(here, step)
+            ]
+    return ()
+
+
+def _settled(page: Page, operation: Operation, source: Actor) -> Operation:
+    """Decide a change that waited for the outcome."""
+    if operation.amend_json is None or operation.state in (State.RUNNING, State.UNKNOWN, State.ACCEPTED):
+        return operation
+    wanted = operation.amend_json
+    if operation.state in _DONE:
+        operation = page.note(operation, source, "change came too late", amend_json=None)
+        return page.escalate(operation, source, "change_too_late")
+    return revise(page, operation, wanted, Actor.POLICY)
+
+
+def revise(page: Page, operation: Operation, terms_json: str, actor: Actor) -> Operation:
+    """Give an operation that is not under way other terms, as a new revision, authorised if its authority allows it."""
+    changes = {
+        "rev": operation.rev + 1,
+        "terms_json": terms_json,
+        "params_hash": params_hash(operation.kind, operation.slot, terms_json),
+        "amend_json": None,
+    }
+    if operation.state is State.REQUESTED:
+        operation = page.step(operation, Step.WITHDRAW, Actor.POLICY, "changed")
+    if operation.state is State.CANCELLED:
+        operation = page.step(operation, Step.RENEW, actor, "changed", **changes)
+    else:
+        operation = page.note(operation, actor, "changed", **changes)
+    return authorise(page, operation)
+
+
+def authorise(page: Page, operation: Operation) -> Operation:
+    """Let the app's own rules authorise it, if they may and its cap holds."""
+    if operation.authority is not Authority.AUTOMATIC or not page.fits_cap(operation):
+        return operation
+    return page.grant(operation, Step.RETRY if operation.state is State.FAILED else Step.AUTHORIZE, Actor.POLICY)

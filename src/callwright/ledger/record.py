@@ -1,0 +1,168 @@
+"""The record: the one door to the ledger for everything that runs on an event loop.
+
+Each verb is one transaction, carried out in a thread of the record's own, in the order of asking. Whoever waits for a
+verb may be cancelled: the transaction is carried out and published all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from callwright.errors import LedgerError
+from callwright.ids import Ms
+from callwright.ledger import asking, audit, folding
+from callwright.ledger.asking import Answer, Ask
+from callwright.ledger.operation import Actor
+from callwright.ledger.page import Page, Patience
+from callwright.ledger.provider import Observed, Provider
+from callwright.ledger.rows import Operation, Outbox, Told
+from callwright.ledger.saying import FactChanged, fact_of
+from callwright.ledger.sending import attempt_of_key
+from callwright.ledger.store import Store
+
+T = TypeVar("T")
+Listener = Callable[[FactChanged], None]
+
+
+def wall_clock_ms() -> Ms:
+    """Milliseconds since 1970: rows outlive the process, so their times are the wall's."""
+    return time.time_ns() // 1_000_000
+
+
+class Record:
+    """Operations in a store, for the code on one event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        providers: Sequence[Provider],
+        *,
+        clock: Callable[[], Ms] = wall_clock_ms,
+        patience: Patience | None = None,
+    ) -> None:
+        self.providers: Mapping[str, Provider] = {provider.name: provider for provider in providers}
+        self.patience = patience or Patience()
+        self._traits = {provider.name: provider.traits for provider in providers}
+        self._store = store
+        self._clock = clock
+        self._latest_ms = 0
+        self._thread = ThreadPoolExecutor(1, "ledger")
+        self._listeners: dict[int, tuple[str | None, Listener]] = {}
+        self._numbers = 0
+
+    def now_ms(self) -> Ms:
+        """The time, which never runs backwards: a window that has closed stays closed."""
+        self._latest_ms = max(self._latest_ms, self._clock())
+        return self._latest_ms
+
+    async def commit(self, write: Callable[[Page], T]) -> T:
+        """Do something on one page: all of it, on the disk when this returns, or nothing of it.
+
+        Raises what ``write`` raises, and LedgerError for a store that cannot be read or written.
+        """
+        done = asyncio.get_running_loop().run_in_executor(self._thread, self._write, write)
+        done.add_done_callback(self._publish)
+        result, _ = await asyncio.shield(done)
+        return result
+
+    def _write(self, write: Callable[[Page], T]) -> tuple[T, list[Operation]]:
+        with self._store.transaction() as tx:
+            page = Page(tx, self.now_ms(), self._traits, self.patience)
+            result = write(page)
+        return result, list(page.written.values())
+
+    def _publish(self, done: asyncio.Future[tuple[T, list[Operation]]]) -> None:
+        if done.cancelled() or done.exception() is not None:
+            return
+        for operation in done.result()[1]:
+            fact = fact_of(operation)
+            for party, listener in list(self._listeners.values()):
+                if party in (None, operation.party):
+                    listener(fact)
+
+    def subscribe(self, listener: Listener, *, party: str | None = None) -> Callable[[], None]:
+        """Call ``listener`` on the loop with each fact that changes, of one party or of all; returns what ends it."""
+        self._numbers += 1
+        number = self._numbers
+        self._listeners[number] = (party, listener)
+        return lambda: self._listeners.pop(number, None) and None
+
+    # Asking
+
+    async def propose(self, ask: Ask) -> Answer:
+        """Ask for an action; asking again, in any call or process, is the same operation.
+
+        Raises LedgerError if its provider is not one of this ledger's.
+        """
+        return await self.commit(lambda page: asking.propose(page, ask))
+
+    async def authorize(self, op_id: str, rev: int, params_hash: str, by: Actor) -> Answer:
+        """Say yes to exactly the terms that ``rev`` and ``params_hash`` name. Raises LedgerError if there are none."""
+        return await self.commit(lambda page: asking.authorize(page, op_id, rev, params_hash, by))
+
+    async def withdraw(self, op_id: str, party: str, by: Actor = Actor.CALLER) -> Answer:
+        """Withdraw an action that was not sent yet. Raises LedgerError if there is no such operation."""
+        return await self.commit(lambda page: asking.withdraw(page, op_id, party, by))
+
+    async def observe(self, provider_key: str, observed: Observed, source: Actor = Actor.WEBHOOK) -> FactChanged:
+        """Take in what a provider's verified message, or a person, says of an attempt; the same twice is once.
+
+        Raises LedgerError for a key that is none of ours: such an effect is somebody else's.
+        """
+
+        def take_in(page: Page) -> FactChanged:
+            attempt = attempt_of_key(page, provider_key)
+            return fact_of(folding.fold(page, attempt.op_id, attempt.n, observed, source))
+
+        return await self.commit(take_in)
+
+    # Telling
+
+    async def snapshot(self, party: str) -> tuple[FactChanged, ...]:
+        """What may be said now of each of a party's operations, oldest first."""
+
+        def read(page: Page) -> tuple[FactChanged, ...]:
+            return tuple(fact_of(each) for each in page.tx.find(Operation, party=party))
+
+        return await self.commit(read)
+
+    async def note_told(self, op_id: str, milestone: str, version: int, state: str) -> None:
+        """Store how far the telling of one fact has come, in the words of whoever decides it."""
+
+        def write(page: Page) -> None:
+            row = Told(op_id, milestone, version, state, page.now_ms)
+            if page.tx.get(Told, op_id, milestone, version) is None:
+                page.tx.insert(row)
+            else:
+                page.tx.update(row)
+
+        await self.commit(write)
+
+    async def told(self, op_id: str) -> tuple[Told, ...]:
+        """How far the telling of each fact of an operation has come, oldest first."""
+        return await self.commit(lambda page: tuple(page.tx.find(Told, op_id=op_id)))
+
+    async def outbox(self) -> tuple[Outbox, ...]:
+        """What is owed outside the calls and was not done yet, oldest first."""
+        return await self.commit(lambda page: tuple(page.tx.find(Outbox, done_at_ms=None)))
+
+    # Checking
+
+    async def problems(self) -> tuple[str, ...]:
+        """What does not agree in the record, each as one line; empty if everything does."""
+        damage = await asyncio.get_running_loop().run_in_executor(self._thread, self._store.check)
+        return (*damage, *await self.commit(audit.problems))
+
+    async def check(self) -> None:
+        """Raise LedgerError if the record is not fit to dispatch from."""
+        if found := await self.problems():
+            raise LedgerError(f"nothing is dispatched from a ledger that does not agree with itself: {found[0]}")
+
+    def close(self) -> None:
+        """Wait for the transaction that is under way, and close the store."""
+        self._thread.shutdown()
+        self._store.close()

@@ -1,0 +1,100 @@
+"""What may be said of an operation: one canonical sentence for each milestone, worded from the record alone.
+
+Amounts and cards come from the stored terms, never from the model and never from a provider's prose. Digits of a card
+are set apart, so that they are spoken one by one. A confirmation says what was sent; that it has arrived is the bank's
+to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from callwright.declare.actions import Money, Terms
+from callwright.ledger.operation import State
+from callwright.ledger.rows import Operation
+
+SENTENCES = {
+    State.PROPOSED.value: "Nothing has been done yet about the {what}; it needs a yes first.",
+    State.REQUESTED.value: "The {what} has been noted, and nothing has been sent yet.",
+    State.RUNNING.value: "The {what} is being processed; there is no result yet.",
+    State.ACCEPTED.value: "The {what} has been submitted; there is no result yet.",
+    State.CONFIRMED.value: "The {what} is done.",
+    State.FAILED.value: "The {what} did not go through.",
+    State.UNKNOWN.value: "I can't tell yet whether the {what} went through; it is being checked.",
+    State.CANCELLED.value: "The {what} was stopped.",
+    State.REVERSED.value: "The {what} was sent, but it came back.",
+}
+AMENDING = " A change has been asked for, and takes hold only if the first one can still be stopped."
+ESCALATED = " Somebody will look at it."
+
+_SPOKEN_CURRENCIES = {"USD": ("dollar", "cent"), "EUR": ("euro", "cent"), "GBP": ("pound", "penny")}
+_WITHOUT_MINOR = ("JPY", "KRW", "VND", "CLP")
+_PENCE = {"penny": "pence"}
+
+
+@dataclass(frozen=True, slots=True)
+class FactChanged:
+    """What may be said of an operation has changed; a reply that began before is stale."""
+
+    op_id: str
+    kind: str
+    party: str
+    milestone: str
+    """The state's word, for example ``confirmed``."""
+    version: int
+    """Grows with every change of what may be said; with operation and milestone it names the fact."""
+    must_hear: tuple[str, ...]
+    """The terms that the caller has to hear."""
+    terms: Terms
+    sentence: str
+    is_settled: bool
+    """Whether nothing further is under way."""
+
+
+def fact_of(operation: Operation) -> FactChanged:
+    """What may be said of an operation now."""
+    return FactChanged(
+        operation.op_id,
+        operation.kind,
+        operation.party,
+        operation.milestone,
+        operation.fact_version,
+        tuple(operation.must_hear.split(",")) if operation.must_hear else (),
+        operation.terms,
+        sentence(operation),
+        operation.milestone in _SETTLED,
+    )
+
+
+_SETTLED = tuple(state.value for state in (State.CONFIRMED, State.FAILED, State.CANCELLED, State.REVERSED))
+
+
+def sentence(operation: Operation) -> str:
+    """The canonical sentence of an operation, in English."""
+    said = SENTENCES[operation.milestone].format(what=what(operation.kind, operation.terms))
+    amending = AMENDING if operation.amend_json is not None else ""
+    return f"{said}{amending}{ESCALATED if operation.escalated else ''}"
+
+
+def what(kind: str, terms: Terms) -> str:
+    """An action with its terms, for example ``refund of 32 dollars to the Visa ending in 4 2 4 2``."""
+    amount = f" of {spoken_money(terms.amount)}" if terms.amount else ""
+    card = f" to the {terms.card.brand} ending in {' '.join(terms.card.last4)}" if terms.card else ""
+    return f"{kind.replace('_', ' ')}{amount}{card}"
+
+
+def spoken_money(money: Money) -> str:
+    """An amount for speech, for example ``32 dollars and 50 cents``; other currencies by their code."""
+    if money.currency in _WITHOUT_MINOR:
+        return f"{money.minor} {money.currency}"
+    whole, rest = divmod(money.minor, 100)
+    if money.currency not in _SPOKEN_CURRENCIES:
+        return f"{whole}.{rest:02} {money.currency}"
+    major, minor = _SPOKEN_CURRENCIES[money.currency]
+    parts = [_count(whole, major)] if whole else []
+    parts += [_count(rest, minor)] if rest else []
+    return " and ".join(parts)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun if number == 1 else _PENCE.get(noun, f'{noun}s')}"
