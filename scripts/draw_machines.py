@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from callwright.core.goodbye import GOODBYE
 from callwright.core.heard import HEARING
 from callwright.core.pickup import PICKUP
 from callwright.core.playout import PLAYOUT
@@ -22,7 +23,7 @@ from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "machines.md"
-TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, OPERATION)
+TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, OPERATION)
 
 
 def drawn(text: str) -> str:

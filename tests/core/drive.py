@@ -20,6 +20,7 @@ TOOLS: Mapping[str, AfterOutput] = {
     "look_up": AfterOutput.REPLY,
     "find": AfterOutput.REPLY,
     "wait": AfterOutput.SILENCE,
+    "end_call": AfterOutput.HANG_UP,
 }
 BOTH_LINES = (PlayedReports.PULLED, PlayedReports.MARKS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from callwright.core.goodbye import GOODBYE
 from callwright.core.heard import HEARING
 from callwright.core.pickup import PICKUP
 from callwright.core.playout import PLAYOUT
@@ -13,7 +14,7 @@ from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
-TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, OPERATION)
+TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, OPERATION)
 
 
 def snapshot(machine: object) -> dict[str, Any]:

@@ -26,9 +26,10 @@ from tests.core.drive import (
 
 from callwright.core import commands as do
 from callwright.core import events as on
+from callwright.core.outgoing import OPEN_REQUESTS_MAX
 from callwright.core.playout import LOST_MARK_GRACE_MS, Playing
 from callwright.core.ports import PlayedReports
-from callwright.core.session import OPEN_REQUESTS_MAX, Can, Ending, Session
+from callwright.core.session import Can, Ending, Session
 from callwright.core.turns import REPLY_PATIENCE_MS
 from callwright.errors import IllegalTransition
 
@@ -298,7 +299,7 @@ def test_a_refusal_is_tied_to_one_of_the_latest_requests_and_memory_is_bounded()
     call.at(0, on.ResponseStarted(R1))
     for number in range(3 * OPEN_REQUESTS_MAX):
         call.at(number, called(f"k{number}", "no_such"))
-    assert len(call.session._requests) == OPEN_REQUESTS_MAX
+    assert len(call.session._out._open) == OPEN_REQUESTS_MAX
     ids = [output.event_id for output in call.done(do.PostToolOutput)]
     assert len(set(ids)) == len(ids)
 

@@ -451,7 +451,7 @@ def test_c087_an_unknown_tool_is_answered_with_the_names_of_the_known_ones():
     call = Call()
     call.at(0, on.ResponseStarted(R1))
     (output,) = call.at(0, called(K1, "no_such"))
-    assert json.loads(output.output) == {"error": "there is no tool 'no_such'; tools: look_up, find, wait"}
+    assert json.loads(output.output) == {"error": "there is no tool 'no_such'; tools: look_up, find, wait, end_call"}
     assert [type(command) for command in call.at(50, ended(R1))] == [do.RequestReply]
 
 

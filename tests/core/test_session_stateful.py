@@ -11,6 +11,7 @@ from tests.core.drive import EVERYTHING, RATE_HZ, TOOLS, FakeLine, plan, samples
 
 from callwright.core import commands as do
 from callwright.core import events as on
+from callwright.core.goodbye import DECISION_MS, HANDOVER_MS, STALL_CAP_MS
 from callwright.core.heard import Source
 from callwright.core.pickup import Stage
 from callwright.core.playout import Playing
@@ -46,6 +47,8 @@ anything = st.one_of(
 )
 endings = st.sampled_from([on.LineClosed("caller", "hung up"), on.ModelClosed(1006, ""), on.HangUpRequested("done")])
 capabilities = st.sampled_from([EVERYTHING, EVERYTHING, EVERYTHING, Can.TRUNCATE, Can(0)])
+HANGS_UP = (on.ModelClosed, on.HangUpRequested)
+PROGRESS = (on.AudioReceived, on.ResponseStarted, on.ToolCalled, on.LinePlayed, on.MarkReturned)
 TO_LINE_OR_MODEL = (*do.LineCommand.__args__, *do.ModelCommand.__args__)
 
 
@@ -71,6 +74,11 @@ class World(RuleBasedStateMachine):
         self.ended_tools: dict[ToolCallId, None] = {}
         self.announced: dict[ToolCallId, None] = {}
         self.outputs: dict[ToolCallId, None] = {}
+        self.ending: list[ToolCallId] = []
+        """Calls that asked for the end, while the goodbye is pending."""
+        self.withdrawn: dict[ToolCallId, None] = {}
+        self.progress_ms = 0
+        self.hang_ups = 0
         self.received: dict[ItemId, int] = {}
         self.cut: dict[ItemId, int] = {}
         self.cut_responses: dict[ResponseId, None] = {}
@@ -83,6 +91,8 @@ class World(RuleBasedStateMachine):
 
     def give(self, *events: on.Event) -> None:
         for event in events:
+            if isinstance(event, PROGRESS):
+                self.progress_ms = self.now_ms
             is_over, turns = self.session.pickup.stage is Stage.OVER, self.session.turns.caller_turns
             self.event = event
             self.foresee(event)
@@ -140,14 +150,26 @@ class World(RuleBasedStateMachine):
                     assert self.asked is None or self.now_ms - self.asked_ms >= REPLY_PATIENCE_MS
                     assert self.session.pickup.stage is Stage.READY
                     self.asked, self.asked_ms = command, self.now_ms
-                case do.StartTool(tool_call_id):
+                case do.StartTool(tool_call_id, name):
                     assert tool_call_id not in self.started, "a call is dispatched once"
+                    if name == "end_call":
+                        self.ending.append(tool_call_id)
                     assert self.event.response_id not in self.cut_responses, "and not by a cut response"
                     self.started[tool_call_id] = None
                 case do.PostToolOutput(_, tool_call_id, output):
                     assert tool_call_id not in self.outputs, "a call has one output"
                     assert type(output) is str
                     self.outputs[tool_call_id] = None
+                    is_open = tool_call_id in self.ending and "still open" in output
+                    assert not is_open or do.UnwatchCaller() in batch
+                case do.UnwatchCaller():
+                    assert self.ending, "a goodbye is withdrawn once"
+                    self.withdrawn.update(dict.fromkeys(self.ending))
+                    self.ending = []
+                case do.HangUp():
+                    self.hang_ups += 1
+                    assert self.ending or isinstance(self.event, HANGS_UP), "no end without a goodbye that stands"
+                    assert self.hang_ups == 1, "the line is hung up once"
         for item_id in self.received:
             if self.session.playout.state(item_id) is Playing.CUT:
                 self.cut.setdefault(item_id, self.session.playout.position_ms(item_id, self.now_ms))
@@ -212,7 +234,11 @@ class World(RuleBasedStateMachine):
     def the_app_interrupts(self):
         self.give(on.InterruptRequested())
 
-    @rule(ms=st.integers(0, 2_500))
+    @rule(is_loud=st.booleans())
+    def the_caller_is_loud_or_not(self, is_loud):
+        self.give(on.CallerLoud(is_loud))
+
+    @rule(ms=st.integers(0, 2_500) | st.just(9_000))
     def time_passes(self, ms):
         """Time goes by in steps: to whatever the line says next and to each deadline, and not past either."""
         end_ms = self.now_ms + ms
@@ -258,14 +284,24 @@ class World(RuleBasedStateMachine):
     def deadlines_can_be_met(self):
         deadline_ms = self.session.next_deadline_ms()
         audio_ms = sum(self.received.values()) * 1000 // RATE_HZ
-        assert deadline_ms is None or deadline_ms <= self.now_ms + REPLY_PATIENCE_MS + audio_ms
+        assert deadline_ms is None or deadline_ms <= self.now_ms + max(REPLY_PATIENCE_MS, HANDOVER_MS) + audio_ms
 
     @invariant()
     def every_call_has_its_output_once_its_tool_is_through(self):
-        if self.session.pickup.stage is not Stage.OVER:
-            running = [call for call in self.started if call not in self.ended_tools]
-            assert sorted(self.session.tools.unanswered()) == sorted(running)
-            assert sorted(self.outputs) == sorted(call for call in self.announced if call not in running)
+        if self.session.pickup.stage in (Stage.OVER, Stage.PARTING):
+            return
+        running = [call for call in self.started if call not in self.ended_tools and call not in self.withdrawn]
+        assert sorted(self.session.tools.unanswered()) == sorted(running)
+        waiting = [*running, *self.ending]
+        assert sorted(self.outputs) == sorted(call for call in self.announced if call not in waiting)
+
+    @invariant()
+    def a_goodbye_is_pending_until_it_is_withdrawn_or_the_call_is_over(self):
+        if self.session.pickup.stage is not Stage.PARTING:
+            is_over = self.session.pickup.stage is Stage.OVER
+            assert self.session.goodbye.is_pending == (bool(self.ending) and not is_over)
+        if self.session.goodbye.is_pending:
+            assert self.now_ms <= self.progress_ms + STALL_CAP_MS + HANDOVER_MS + DECISION_MS
 
     @invariant()
     def the_record_claims_what_the_line_has_played_and_no_more(self):

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callwright.audio.formats import FRAME_MS
-from callwright.runtime.uplink import HELD_MS_MAX, Uplink
+from callwright.runtime.uplink import HOLD_MS, Uplink
 from callwright.wire.codec import encode_append
 
-HELD_FRAMES = HELD_MS_MAX // FRAME_MS
+HELD_FRAMES = HOLD_MS // FRAME_MS
 
 
 class Sent(list[bytes]):
@@ -30,7 +30,7 @@ def test_what_was_held_goes_first_and_in_order(held: int, live: int) -> None:
     for frame in given_frames[:held]:
         uplink.frame(frame)
     assert uplink.held_ms == min(held, HELD_FRAMES) * FRAME_MS
-    uplink.open(sent)
+    uplink.open(sent, 0)
     for frame in given_frames[held:]:
         uplink.frame(frame)
     lost = max(held - HELD_FRAMES, 0)
@@ -42,11 +42,11 @@ def test_what_was_held_goes_first_and_in_order(held: int, live: int) -> None:
 
 
 def test_c046_the_hold_is_5_s_and_the_oldest_is_dropped_and_counted() -> None:
-    assert HELD_MS_MAX == 5_000
+    assert HOLD_MS == 5_000
     uplink, sent = Uplink(), Sent()
     for frame in frames(HELD_FRAMES + 3):
         uplink.frame(frame)
-    uplink.open(sent)
+    uplink.open(sent, 0)
     assert sent[0] == encode_append(frames(1, first=3)[0])
     assert uplink.lost_ms == 60
 
@@ -58,7 +58,7 @@ def test_a_frame_that_was_sent_is_not_kept() -> None:
     before = [sys.getrefcount(frame) for frame in given_frames]
     for frame in given_frames[:10]:
         uplink.frame(frame)
-    uplink.open(sent)
+    uplink.open(sent, 0)
     for frame in given_frames[10:]:
         uplink.frame(frame)
     del frame

@@ -115,6 +115,19 @@ class HangUp:
     reason: str
 
 
+# --- to whoever watches the caller's frames ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WatchCaller:
+    """From here on tell when the caller's audio rises above the noise around him, and when it falls back."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnwatchCaller:
+    """How loud the caller is makes no difference any more."""
+
+
 # --- to the tool runner and the record ---------------------------------------------------------------------
 
 
@@ -138,4 +151,5 @@ Request = ConfigureSession | TruncateItem | RetrieveItem | CancelResponse | Requ
 """What the server may refuse: each carries the id that a refusal names."""
 ModelCommand = Request | OpenUplink | CloseModel
 LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HangUp
-Command = ModelCommand | LineCommand | StartTool | NoteAnomaly
+WatchCommand = WatchCaller | UnwatchCaller
+Command = ModelCommand | LineCommand | WatchCommand | StartTool | NoteAnomaly

@@ -182,6 +182,20 @@ class MarkReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class CallerLoud:
+    """While the caller is watched: his audio rose above the noise around him, or fell back into it."""
+
+    is_loud: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LineSilent:
+    """No frame has come from the line for ``ms``: not the caller's silence, which comes in frames too."""
+
+    ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
 class LineClosed:
     """The line ended; ``by`` says who did it (``caller``, ``agent`` or ``fault``)."""
 
@@ -245,6 +259,6 @@ ModelEvent = (
     | RequestRefused
     | ModelClosed
 )
-LineEvent = LineOpened | LinePlayed | MarkReturned | LineClosed
+LineEvent = LineOpened | LinePlayed | MarkReturned | CallerLoud | LineSilent | LineClosed
 AppEvent = ToolFinished | InterruptRequested | HangUpRequested | TimerFired
 Event = ModelEvent | LineEvent | AppEvent

@@ -32,6 +32,8 @@ class Stage(Enum):
     """The configuration was sent and not answered."""
     READY = auto()
     """The model hears the caller."""
+    PARTING = auto()
+    """The model is gone; the line still plays the goodbye."""
     OVER = auto()
     """The call has ended, or could not begin."""
 
@@ -42,6 +44,8 @@ class Cue(Enum):
     CONNECTED = auto()
     ACCEPTED = auto()
     REFUSED = auto()
+    MODEL_LOST = auto()
+    """The model's connection ended in a goodbye, most of which may be on its way to the ear."""
     ENDED = auto()
 
 
@@ -55,7 +59,9 @@ PICKUP: Table[Stage, Cue] = Table(
         (Stage.CONFIGURING, Cue.REFUSED): Stage.OVER,
         (Stage.CONFIGURING, Cue.ENDED): Stage.OVER,
         (Stage.READY, Cue.ACCEPTED): Stage.READY,
+        (Stage.READY, Cue.MODEL_LOST): Stage.PARTING,
         (Stage.READY, Cue.ENDED): Stage.OVER,
+        (Stage.PARTING, Cue.ENDED): Stage.OVER,
     },
 )
 

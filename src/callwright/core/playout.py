@@ -247,6 +247,18 @@ class Playout:
         """Whether the line still has audio of this response to play."""
         return any(item.response_id == response_id for item in self._live)
 
+    def received_ms(self, response_id: ResponseId) -> Ms:
+        """How much audio of this response has come."""
+        return sum(self._received_ms(item) for item in self._items.values() if item.response_id == response_id)
+
+    def confirmed_ms(self) -> Ms:
+        """How much the line has confirmed as played, of all items: any change of it is progress."""
+        return sum(item.played_ms for item in self._items.values())
+
+    def refuse(self, response_id: ResponseId) -> None:
+        """Play nothing that this response still sends."""
+        self._cut_responses[response_id] = None
+
     def state(self, item_id: ItemId) -> Playing | None:
         """How far this item has come; None for an item without audio."""
         item = self._items.get(item_id)

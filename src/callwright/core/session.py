@@ -11,7 +11,9 @@ The session joins the machines of this room and holds no rule of its own beyond 
 - the caller begins a turn, or a response ends cancelled: playout is cut, the line cleared first; each item that
   lost something is truncated to what was played and then retrieved, without waiting for either answer;
 - an item played out, or its cut answered: the transcript knows what was heard;
-- a tool call is dispatched when announced; its output is posted at once and spoken about when the floor is free.
+- a tool call is dispatched when announced; its output is posted at once and spoken about when the floor is free;
+- a call of a tool that hangs up begins the goodbye: the line ends when it was played and nothing is left to tell, and
+  the caller who talks over it, or a result that comes during it, takes it back.
 
 What a server or a line does out of order is noted and survived. What this side does wrongly raises.
 """
@@ -19,66 +21,25 @@ What a server or a line does out of order is noted and survived. What this side 
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from enum import Flag, auto
 from typing import Any
 
 from callwright.core import commands as do
 from callwright.core import events as on
+from callwright.core.cuts import Cuts
+from callwright.core.goodbye import CALL_IS_OVER, STALL_CAP_MS, Fate, Goodbye, Scene, Withdrawal, call_is_open
 from callwright.core.heard import HeardRecord, Truncate, Turn
+from callwright.core.outgoing import Outgoing
 from callwright.core.pickup import SESSION_PATIENCE_MS, Pickup, Stage
 from callwright.core.pickup import Cue as PickupCue
-from callwright.core.playout import Cut, Playout
-from callwright.core.ports import PlayedReports
+from callwright.core.plan import CallPlan as CallPlan
+from callwright.core.plan import Can as Can
+from callwright.core.plan import Ending as Ending
+from callwright.core.playout import Playout
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
-from callwright.core.turns import Turns
+from callwright.core.turns import Floor, Turns
 from callwright.errors import IllegalTransition
 from callwright.ids import EventId, Ms, ResponseId, ToolCallId
-
-OPEN_REQUESTS_MAX = 64
-"""How many of the latest requests are remembered, to tie a refusal to what asked for it."""
-
-JUST_ENDED_MAX = 4
-"""How many items can be under way to the ear at once; a fixed lag is shorter than so many replies."""
-
-
-class Can(Flag):
-    """What the model's server can be asked to do."""
-
-    TRUNCATE = auto()
-    RETRIEVE = auto()
-    CANCEL = auto()
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """What is fixed before a call begins."""
-
-    output_rate_hz: int
-    """Rate of the model's audio."""
-    reports: PlayedReports
-    """How the line tells what it played."""
-    can: Can
-    tools: Mapping[str, AfterOutput]
-    """The declared tools, by name."""
-    latency_ms: Ms = 0
-    """How long what the line played is under way to the ear, as the line reports it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a call ended: ``by`` is ``caller``, ``agent``, ``model`` or ``fault``."""
-
-    by: str
-    reason: str
-
-    @property
-    def is_failure(self) -> bool:
-        """Whether the call broke off rather than ended."""
-        return self.by in ("model", "fault")
-
 
 _Handler = Callable[[Any, Ms], None]
 
@@ -97,11 +58,9 @@ class Session:
         self.playout = Playout(rate_hz=plan.output_rate_hz, reports=plan.reports)
         self.heard = HeardRecord()
         self.tools = ToolCalls(plan.tools)
-        self._commands: list[do.Command] = []
-        self._requests: dict[EventId, do.Command] = {}
-        self._request_count = 0
-        self._just_ended: deque[tuple[Cut, Ms]] = deque(maxlen=JUST_ENDED_MAX)
-        """Items that played out or were cut last, with the instants: their ends may still be under way to the ear."""
+        self.goodbye = Goodbye()
+        self._out = Outgoing(plan.can)
+        self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
         self._asked: EventId | None = None
         """The latest request for a reply: the refusal of an earlier one brings no wish back."""
         self._handlers: Mapping[type, _Handler] = {
@@ -124,6 +83,8 @@ class Session:
             on.LineOpened: lambda _event, now_ms: self.pickup.line_opened(now_ms),
             on.LinePlayed: self._line_played,
             on.MarkReturned: self._mark_returned,
+            on.CallerLoud: self._caller_loud,
+            on.LineSilent: self._line_silent,
             on.LineClosed: self._line_closed,
             on.ToolFinished: self._tool_finished,
             on.InterruptRequested: self._interrupt_requested,
@@ -144,20 +105,19 @@ class Session:
         except IllegalTransition as problem:
             if isinstance(event, on.AppEvent):
                 raise
-            self._commands.append(do.NoteAnomaly(f"{type(event).__name__}: {problem}"))
+            self._out.note(f"{type(event).__name__}: {problem}")
         self._join(now_ms)
 
     def commands(self) -> list[do.Command]:
         """What is to be done now, in order; empties the queue."""
-        commands, self._commands = self._commands, []
-        return commands
+        return self._out.fetch()
 
     def next_deadline_ms(self) -> Ms | None:
         """The one instant at which ``TimerFired`` is wanted; None for never."""
         if self.pickup.stage is Stage.OVER:
             return None
         earliest_ms: Ms | None = None
-        for machine in (self.pickup, self.turns, self.playout, self.heard, self.tools):
+        for machine in (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye):
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
                 earliest_ms = deadline_ms
@@ -171,20 +131,20 @@ class Session:
 
     def _model_connected(self, _event: on.ModelConnected, _now_ms: Ms) -> None:
         self.pickup.move(PickupCue.CONNECTED)
-        self._request(do.ConfigureSession(self._next_id()))
+        self._out.request(do.ConfigureSession(self._out.next_id()))
 
     def _session_ready(self, _event: on.SessionReady, _now_ms: Ms) -> None:
         was = self.pickup.stage
         self.pickup.move(PickupCue.ACCEPTED)
         if was is Stage.CONFIGURING:
-            self._commands.append(do.OpenUplink())
+            self._out.add(do.OpenUplink())
 
     def _format_mismatched(self, event: on.FormatMismatched, now_ms: Ms) -> None:
         ending = Ending("fault", f"the session's {event.field} is {event.got}, agreed was {event.wanted}")
         self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("wrong format"), do.HangUp("wrong format"))
 
     def _speech_started(self, event: on.SpeechStarted, now_ms: Ms) -> None:
-        self._cut(self.turns.response_id, now_ms)
+        self._talked_over(self.turns.response_id, now_ms)
         self.heard.caller_turn(event.item_id)
         self.turns.speech_started()
 
@@ -200,16 +160,17 @@ class Session:
     def _response_started(self, event: on.ResponseStarted, now_ms: Ms) -> None:
         unended = self.turns.response_id
         if unended is not None and unended != event.response_id:
-            self._note(f"response {event.response_id} began, so {unended} has ended without a word")
+            self._out.note(f"response {event.response_id} began, so {unended} has ended without a word")
             self.turns.response_ended(unended, now_ms)
-            self._commands += self.playout.superseded(unended)
+            self._out.add(*self.playout.superseded(unended))
         self.turns.response_started(event.response_id)
 
     def _audio_received(self, event: on.AudioReceived, now_ms: Ms) -> None:
         commands = self.playout.audio(event.response_id, event.item_id, event.samples, now_ms)
         if commands:
             self.heard.reply(event.item_id)
-            self._commands += commands
+            self.goodbye.audio(now_ms)
+            self._out.add(*commands)
 
     def _reply_written(self, event: on.ReplyWritten, _now_ms: Ms) -> None:
         self.heard.reply(event.item_id, event.text)
@@ -224,7 +185,9 @@ class Session:
         )
         match verdict:
             case Verdict.DISPATCH:
-                self._commands.append(do.StartTool(event.tool_call_id, event.name, event.arguments))
+                self._out.add(do.StartTool(event.tool_call_id, event.name, event.arguments))
+                if self.tools.after(event.tool_call_id) is AfterOutput.HANG_UP:
+                    self._begin_goodbye(event, now_ms)
             case Verdict.UNKNOWN:
                 names = ", ".join(self.plan.tools) or "none"
                 self._post(event.tool_call_id, _error_text(f"there is no tool {event.name!r}; tools: {names}"), now_ms)
@@ -236,11 +199,11 @@ class Session:
     def _response_ended(self, event: on.ResponseEnded, now_ms: Ms) -> None:
         is_ours = event.response_id == self.turns.response_id or self.playout.is_live(event.response_id)
         if event.status is on.ResponseStatus.CANCELLED and is_ours and not self.playout.is_cut(event.response_id):
-            self._cut(event.response_id, now_ms)
-        self._commands += self.playout.response_ended(event.response_id)
+            self._talked_over(event.response_id, now_ms)
+        self._out.add(*self.playout.response_ended(event.response_id))
         self.turns.response_ended(event.response_id, now_ms)
         if event.status in (on.ResponseStatus.FAILED, on.ResponseStatus.INCOMPLETE):
-            self._note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")
+            self._out.note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")
 
     def _item_retrieved(self, event: on.ItemRetrieved, _now_ms: Ms) -> None:
         self.heard.retrieved(event.item_id, event.text, is_cut=event.is_cut)
@@ -249,7 +212,7 @@ class Session:
         self.heard.truncated(event.item_id, Truncate.CONFIRMED)
 
     def _request_refused(self, event: on.RequestRefused, now_ms: Ms) -> None:
-        request = self._requests.pop(event.event_id, None) if event.event_id else None
+        request = self._out.refused(event.event_id)
         match request:
             case do.RequestReply() if request.event_id == self._asked:
                 self.turns.refused()
@@ -262,7 +225,7 @@ class Session:
             case None if self.pickup.stage is Stage.CONFIGURING:
                 self._refused_configuration(event, now_ms)
         what = type(request).__name__ if request else "an unnamed request"
-        self._note(f"{what} refused: {event.code}: {event.message}")
+        self._out.note(f"{what} refused: {event.code}: {event.message}")
 
     def _refused_configuration(self, event: on.RequestRefused, now_ms: Ms) -> None:
         field = f" (field {event.field})" if event.field else ""
@@ -271,6 +234,9 @@ class Session:
 
     def _model_closed(self, event: on.ModelClosed, now_ms: Ms) -> None:
         ending = Ending("model", f"connection closed: {event.code} {event.reason}".rstrip())
+        if self.goodbye.is_pending:
+            self._part(ending, now_ms)
+            return
         self._end(PickupCue.ENDED, ending, now_ms, do.HangUp("model closed"))
 
     # --- the line --------------------------------------------------------------------------------------------
@@ -281,25 +247,43 @@ class Session:
     def _mark_returned(self, event: on.MarkReturned, now_ms: Ms) -> None:
         self.playout.mark_returned(event.mark_id, now_ms)
 
+    def _caller_loud(self, event: on.CallerLoud, now_ms: Ms) -> None:
+        if self.pickup.stage is Stage.READY:
+            self.goodbye.caller_loud(now_ms, is_loud=event.is_loud)
+
+    def _line_silent(self, event: on.LineSilent, now_ms: Ms) -> None:
+        ending = Ending("fault", f"no audio from the line for {event.ms // 1000} s")
+        self._end(PickupCue.ENDED, ending, now_ms, do.HangUp("line silent"), do.CloseModel("line silent"))
+
     def _line_closed(self, event: on.LineClosed, now_ms: Ms) -> None:
         self._end(PickupCue.ENDED, Ending(event.by, event.reason), now_ms, do.CloseModel("line closed"))
 
     # --- the tools and the app -------------------------------------------------------------------------------
 
     def _tool_finished(self, event: on.ToolFinished, now_ms: Ms) -> None:
-        self.tools.finished(event.tool_call_id)
-        if self.pickup.stage is not Stage.OVER:
-            if event.outcome is not on.ToolOutcome.RETURNED:
-                self._note(f"tool call {event.tool_call_id} {event.outcome.replace('_', ' ')}")
+        is_due = self.tools.finished(event.tool_call_id)
+        if self.pickup.stage is Stage.OVER:
+            return
+        is_returned = event.outcome is on.ToolOutcome.RETURNED
+        what = event.outcome.replace("_", " ")
+        if not is_returned:
+            self._out.note(f"tool call {event.tool_call_id} {what}")
+        after = self.tools.after(event.tool_call_id)
+        if is_due:
             self._post(event.tool_call_id, event.output, now_ms)
+            if self.goodbye.is_pending and after is AfterOutput.REPLY:
+                self.turns.want_reply()
+        elif self.goodbye.is_pending and after is AfterOutput.HANG_UP:
+            self.goodbye.explained(event.output if is_returned else f"the end call {what}")
 
     def _interrupt_requested(self, _event: on.InterruptRequested, now_ms: Ms) -> None:
         response_id = self.turns.response_id
         is_new = response_id is not None and not self.playout.is_cut(response_id)
-        cuts = self._silence(response_id, now_ms)
-        if response_id is not None and is_new and Can.CANCEL in self.plan.can:
-            self._request(do.CancelResponse(self._next_id(), response_id))
-        self._shorten(cuts, now_ms)
+        cuts = self._cuts.silence(response_id, now_ms)
+        self._refuse_farewell()
+        if response_id is not None and is_new and Can.CANCEL in self._out.can:
+            self._out.request(do.CancelResponse(self._out.next_id(), response_id))
+        self._cuts.shorten(cuts, now_ms)
 
     def _hang_up_requested(self, event: on.HangUpRequested, now_ms: Ms) -> None:
         ending = Ending("agent", event.reason)
@@ -312,79 +296,97 @@ class Session:
             self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("too late"), do.HangUp("no session"))
             return
         if self.turns.timer(now_ms):
-            self._note("a reply that was due has not begun")
+            self._out.note("a reply that was due has not begun")
         self.playout.timer(now_ms)
         for item_id in self.heard.timer(now_ms):
-            self._note(f"no answer about cut item {item_id}; its heard text is an estimate")
+            self._out.note(f"no answer about cut item {item_id}; its heard text is an estimate")
 
     # --- the joints ------------------------------------------------------------------------------------------
 
-    def _cut(self, open_response: ResponseId | None, now_ms: Ms) -> None:
-        self._shorten(self._silence(open_response, now_ms), now_ms)
-
-    def _silence(self, open_response: ResponseId | None, now_ms: Ms) -> list[Cut]:
-        commands, cuts = self.playout.cut(open_response, now_ms)
-        self._commands += commands
-        return cuts
-
-    def _shorten(self, cuts: list[Cut], now_ms: Ms) -> None:
-        for cut in cuts:
-            self.heard.cut(cut, now_ms)
-            self._just_ended.append((cut, now_ms))
-            if Can.TRUNCATE in self.plan.can:
-                self._request(do.TruncateItem(self._next_id(), cut.item_id, cut.heard_ms))
-            else:
-                self.heard.truncated(cut.item_id, Truncate.REFUSED)
-            if Can.RETRIEVE in self.plan.can:
-                self._request(do.RetrieveItem(self._next_id(), cut.item_id))
-            else:
-                self.heard.give_up(cut.item_id)
+    def _talked_over(self, response_id: ResponseId | None, now_ms: Ms) -> None:
+        self._cuts.shorten(self._cuts.silence(response_id, now_ms), now_ms)
+        self._refuse_farewell()
+        self._withdraw(Withdrawal.TALKED_OVER, now_ms)
 
     def _join(self, now_ms: Ms) -> None:
-        for item_id in self.playout.take_played_out():
-            played_ms = self.playout.position_ms(item_id, now_ms)
-            self.heard.played_out(item_id, played_ms)
-            self._just_ended.append((Cut(item_id, played_ms, played_ms, is_complete=True), now_ms))
+        self._cuts.take_played_out(now_ms)
         if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
             self.turns.want_reply()
+        if self.pickup.stage is Stage.READY and self.turns.is_reply_wanted:
+            self._withdraw(Withdrawal.RESULT, now_ms)
         if self.pickup.stage is Stage.READY and self.turns.may_ask():
             self.turns.asked(now_ms)
-            self._asked = self._next_id()
-            self._request(do.RequestReply(self._asked))
+            self._asked = self._out.next_id()
+            self._out.request(do.RequestReply(self._asked))
+        if self.goodbye.is_pending:
+            self._see_out(now_ms)
 
     def _end(self, cue: PickupCue, ending: Ending, now_ms: Ms, *commands: do.Command) -> None:
         self.pickup.move(cue)
+        self._settle(lambda _tool: CALL_IS_OVER, now_ms)
         self.ending = ending
-        self._commands += commands
-        _, cuts = self.playout.cut(self.turns.response_id, now_ms)
-        for cut, ended_ms in self._just_ended:
-            under_way_ms = self.plan.latency_ms - (now_ms - ended_ms)
-            if under_way_ms > 0:
-                self.heard.lost(_shorter_by(under_way_ms, cut))
-        for cut in cuts:
-            self.heard.lost(_shorter_by(self.plan.latency_ms, cut))
+        self._out.add(*commands)
+        self._cuts.line_ended(self.turns.response_id, now_ms)
+
+    # --- the goodbye -----------------------------------------------------------------------------------------
+
+    def _begin_goodbye(self, event: on.ToolCalled, now_ms: Ms) -> None:
+        said_ms = self.playout.received_ms(event.response_id)
+        ending = Ending("agent", f"{event.name} has not returned")
+        if self.goodbye.request(event.response_id, ending, now_ms, said_ms=said_ms):
+            self._out.add(do.WatchCaller())
+        if self.turns.floor in (Floor.CALLER, Floor.OVERLAP):
+            self._withdraw(Withdrawal.TALKED_OVER, now_ms)
+
+    def _refuse_farewell(self) -> None:
+        if self.goodbye.is_pending and self.goodbye.response_id is not None:
+            self.playout.refuse(self.goodbye.response_id)
+            self.goodbye.stopped()
+
+    def _withdraw(self, why: Withdrawal, now_ms: Ms) -> None:
+        if self.goodbye.is_pending:
+            self.goodbye.withdraw(now_ms)
+            self._out.add(do.UnwatchCaller())
+            self._settle(lambda tool: call_is_open(why, tool), now_ms)
+
+    def _settle(self, output: Callable[[str], str], now_ms: Ms) -> None:
+        for tool_call_id, tool in self.tools.settle():
+            self._post(tool_call_id, output(tool), now_ms)
+
+    def _part(self, ending: Ending, now_ms: Ms) -> None:
+        self.pickup.move(PickupCue.MODEL_LOST)
+        self._out.model_lost()
+        self._out.add(do.UnwatchCaller())
+        self._out.note(f"{ending.reason}; the goodbye is played as far as it came")
+        response_id = self.turns.response_id
+        if response_id is not None:
+            self.goodbye.ending = ending
+            self._out.add(*self.playout.response_ended(response_id))
+            self.turns.response_ended(response_id, now_ms)
+        self.goodbye.model_gone()
         self.heard.give_up_all()
 
+    def _see_out(self, now_ms: Ms) -> None:
+        running = self.tools.what_runs()
+        scene = Scene(
+            is_open=self.turns.response_id is not None,
+            is_busy=self.playout.is_busy(),
+            played_ms=self.playout.confirmed_ms(),
+            is_working=bool(running) and self.pickup.stage is Stage.READY,
+        )
+        fate = self.goodbye.look(scene, now_ms)
+        if fate is None:
+            return
+        if fate is Fate.UNCONFIRMED:
+            self._out.note(f"hung up unconfirmed: no progress of the goodbye for {STALL_CAP_MS // 1000} s")
+        if running:
+            self._out.note(f"hung up while this still ran: {', '.join(running)}")
+        ending = self.goodbye.ending
+        self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("hung up"))
+
     def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms) -> None:
-        self._request(do.PostToolOutput(self._next_id(), tool_call_id, output))
+        self._out.request(do.PostToolOutput(self._out.next_id(), tool_call_id, output))
         self.tools.answered(tool_call_id, now_ms)
-
-    def _note(self, what: str) -> None:
-        self._commands.append(do.NoteAnomaly(what))
-
-    def _next_id(self) -> EventId:
-        self._request_count += 1
-        return EventId(f"cw_{self._request_count}")
-
-    def _request(self, command: do.Request) -> None:
-        self._commands.append(command)
-        self._requests[command.event_id] = command
-        if len(self._requests) > OPEN_REQUESTS_MAX:
-            del self._requests[next(iter(self._requests))]
-
-
-def _shorter_by(ms: Ms, cut: Cut) -> Cut:
-    return replace(cut, heard_ms=max(0, cut.heard_ms - ms))
 
 
 def _error_text(problem: str) -> str:

@@ -12,6 +12,10 @@ wish                                                  └─ one reply to both, 
 One call is announced in several wire events; its id makes it one. A call that first shows in a response that was
 cut already is not dispatched: its output says so. The outputs of one response share one wish; a slow tool holds
 the wish back for ``SLOW_TOOL_MS`` and then gets a wish of its own.
+
+A call that ends the conversation is answered with what became of the goodbye, not with what its function returned:
+its output is withheld until then, and where the goodbye is withdrawn early it is answered before its function is
+through.
 """
 
 from __future__ import annotations
@@ -34,6 +38,10 @@ class CallState(Enum):
     """The model asked for it."""
     RUNNING = auto()
     """It was handed to the tool runner."""
+    WITHHELD = auto()
+    """It is through; its output waits for what becomes of the goodbye."""
+    OUTLIVED = auto()
+    """Its one output was posted while it runs."""
     ANSWERED = auto()
     """Its one output was posted."""
 
@@ -44,6 +52,10 @@ class Cue(Enum):
     DISPATCHED = auto()
     REFUSED = auto()
     FINISHED = auto()
+    WITHHELD = auto()
+    """It ended, and its output has to wait."""
+    SETTLED = auto()
+    """It is known what became of the goodbye."""
 
 
 TOOL_CALLS: Table[CallState, Cue] = Table(
@@ -53,6 +65,10 @@ TOOL_CALLS: Table[CallState, Cue] = Table(
         (CallState.CALLED, Cue.DISPATCHED): CallState.RUNNING,
         (CallState.CALLED, Cue.REFUSED): CallState.ANSWERED,
         (CallState.RUNNING, Cue.FINISHED): CallState.ANSWERED,
+        (CallState.RUNNING, Cue.WITHHELD): CallState.WITHHELD,
+        (CallState.RUNNING, Cue.SETTLED): CallState.OUTLIVED,
+        (CallState.WITHHELD, Cue.SETTLED): CallState.ANSWERED,
+        (CallState.OUTLIVED, Cue.FINISHED): CallState.ANSWERED,
     },
 )
 
@@ -82,6 +98,7 @@ class Verdict(Enum):
 
 @dataclass(slots=True)
 class _Call:
+    name: str
     response_id: ResponseId
     after: AfterOutput
     caller_turns: int
@@ -112,7 +129,7 @@ class ToolCalls:
         if tool_call_id in self._calls:
             return Verdict.REPEAT
         known = name in self._tools
-        call = _Call(response_id, self._tools.get(name, AfterOutput.REPLY), caller_turns)
+        call = _Call(name, response_id, self._tools.get(name, AfterOutput.REPLY), caller_turns)
         self._calls[tool_call_id] = call
         call.state = TOOL_CALLS.after(call.state, Cue.DISPATCHED if known and not is_cut else Cue.REFUSED)
         if is_cut:
@@ -120,13 +137,23 @@ class ToolCalls:
             return Verdict.STALE
         return Verdict.DISPATCH if known else Verdict.UNKNOWN
 
-    def finished(self, tool_call_id: ToolCallId) -> None:
-        """A running tool ended; its output is to be posted. Raises IllegalTransition for a second end.
+    def finished(self, tool_call_id: ToolCallId) -> bool:
+        """A running tool ended; true if its output is to be posted now. Raises IllegalTransition for a second end.
 
         Raises KeyError for a call that was never announced.
         """
         call = self._calls[tool_call_id]
-        call.state = TOOL_CALLS.after(call.state, Cue.FINISHED)
+        is_running = call.state is CallState.RUNNING
+        is_withheld = is_running and call.after is AfterOutput.HANG_UP
+        call.state = TOOL_CALLS.after(call.state, Cue.WITHHELD if is_withheld else Cue.FINISHED)
+        return is_running and not is_withheld
+
+    def settle(self) -> list[tuple[ToolCallId, str]]:
+        """It is known what became of the goodbye: the calls to be answered with it now, in order, with their tools."""
+        calls = [(call_id, call) for call_id, call in self._calls.items() if self._is_held(call)]
+        for _, call in calls:
+            call.state = TOOL_CALLS.after(call.state, Cue.SETTLED)
+        return [(call_id, call.name) for call_id, call in calls]
 
     def answered(self, tool_call_id: ToolCallId, now_ms: Ms) -> None:
         """The output of a call was posted: it is due to be spoken about, alone or with the rest of its response."""
@@ -158,6 +185,18 @@ class ToolCalls:
     def unanswered(self) -> tuple[ToolCallId, ...]:
         """Calls whose tools are still running."""
         return tuple(call_id for call_id, call in self._calls.items() if call.state is CallState.RUNNING)
+
+    def what_runs(self) -> list[str]:
+        """The tools that are still running, each with its call's id."""
+        return [f"{self._calls[call_id].name} ({call_id})" for call_id in self.unanswered()]
+
+    def after(self, tool_call_id: ToolCallId) -> AfterOutput:
+        """What this call's output is followed by."""
+        return self._calls[tool_call_id].after
+
+    @staticmethod
+    def _is_held(call: _Call) -> bool:
+        return call.after is AfterOutput.HANG_UP and call.state in (CallState.RUNNING, CallState.WITHHELD)
 
     def _is_running(self, response_id: ResponseId) -> bool:
         return any(call.response_id == response_id and call.state is CallState.RUNNING for call in self._calls.values())

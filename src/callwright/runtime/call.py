@@ -31,7 +31,8 @@ from callwright.runtime.connect import connect_to
 from callwright.runtime.downlink import Downlink
 from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
-from callwright.runtime.uplink import Uplink
+from callwright.runtime.uplink import HOLD_MS, Uplink
+from callwright.runtime.watch import SILENT_LINE_MS, FrameWatch, Loudness
 from callwright.wire.client import SessionUpdate
 from callwright.wire.codec import ServerDecoder, encode
 from callwright.wire.objects import WireFormat
@@ -83,21 +84,23 @@ async def run(
     deps: Deps | None = None,
     party: str | None = None,
     can: Can | None = None,
+    hold_ms: Ms = HOLD_MS,
 ) -> CallResult:
     """Take one call from the opening of the line to its end.
 
     ``connector`` reaches the model (None: that of ``connect_to`` for the agent's model), ``deps`` is handed to the
     tools, ``party`` says who the caller is. ``can`` limits what the model's server is asked to do (None: all that its
-    dialect has). A call that breaks off has an ``ending`` with ``is_failure``.
+    dialect has). At most ``hold_ms`` of what the caller says before the session hears him is held for it; what came
+    before that is lost, and counted. A call that breaks off has an ``ending`` with ``is_failure``.
 
-    Raises UsageError if the model does not take the line's format or has no key, LineFailed if the line cannot be
-    opened, and ConnectionFailed if the model cannot be reached; the line is ended then. What a line or a connection
-    raises while the call runs ends it, and is raised here.
+    Raises UsageError if the model does not take the line's format or has no key, or ``hold_ms`` is negative; LineFailed
+    if the line cannot be opened, and ConnectionFailed if the model cannot be reached; the line is ended then. What a
+    line or a connection raises while the call runs ends it, and is raised here.
     """
     connector = connector or connect_to(agent.model)
-    call = Call(agent, line, deps=deps, party=party, can=can)
+    call = Call(agent, line, deps=deps, party=party, can=can, hold_ms=hold_ms)
     await line.open(_LineSide(call))
-    call.handle(on.LineOpened())
+    call.opened()
     try:
         await call.connect(connector)
         await call.ended
@@ -109,7 +112,9 @@ async def run(
 class Call:
     """The pump of one call."""
 
-    def __init__(self, agent: Agent, line: Line, *, deps: object, party: str | None, can: Can | None) -> None:
+    def __init__(
+        self, agent: Agent, line: Line, *, deps: object, party: str | None, can: Can | None, hold_ms: Ms = HOLD_MS
+    ) -> None:
         profile = agent.model.profile
         output_format = parse_format(msgspec.to_builtins(profile.output_format))
         plan = CallPlan(
@@ -121,7 +126,7 @@ class Call:
         )
         self.session = Session(plan)
         self.trace = Trace({"agent": agent.name, "model": profile.name, "reports": line.reports.value})
-        self.uplink = Uplink()
+        self.uplink = Uplink(hold_ms)
         self.clock = Clock()
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._line = line
@@ -129,8 +134,8 @@ class Call:
         self._model = ModelSide(self, profile, configuration(agent, line.input_format), line.input_format)
         self._tools = ToolRunner(agent.tools, deps=deps, party=party, finished=self.handle, note=self.note)
         self._timer: asyncio.TimerHandle | None = None
+        self._frames = FrameWatch(lambda: self.uplink.frames, lambda: self.handle(on.LineSilent(SILENT_LINE_MS)))
         self._anomalies: list[str] = []
-        self._ready_ms: Ms | None = None
         self._played: tuple[ItemId, int, Ms] | None = None
         """The latest report of a pulled line, while it makes no difference."""
         self._inbox: deque[on.Event] = deque()
@@ -142,11 +147,18 @@ class Call:
             do.FinishItem: self._finish,
             do.SendMark: lambda command: line.mark(command.mark_id),
             do.ClearPlayout: lambda command: self._down.clear(),
+            do.WatchCaller: self._watch_caller,
+            do.UnwatchCaller: self._unwatch_caller,
             do.StartTool: self._tools.start,
             do.NoteAnomaly: self._note,
             do.HangUp: self._over,
             do.CloseModel: self._over,
         }
+
+    def opened(self) -> None:
+        """The line carries audio both ways."""
+        self._frames.start()
+        self.handle(on.LineOpened())
 
     async def connect(self, connector: Connector) -> None:
         """Connect the model, or give that up when the call ends meanwhile. Raises ConnectionFailed."""
@@ -201,7 +213,8 @@ class Call:
 
     def frame(self, frame: bytes) -> None:
         """Take 20 ms of the caller's audio."""
-        self.uplink.frame(frame)
+        if self.uplink.frame(frame) and self.uplink.loudness is not None:
+            self.handle(on.CallerLoud(self.uplink.loudness.is_loud))
         if self.uplink.frames % _SECOND_FRAMES == 0:
             self.trace.audio(self.clock.now_ms(), sent_ms=self.uplink.sent_ms, held_ms=self.uplink.held_ms)
 
@@ -213,6 +226,7 @@ class Call:
             ends.push_async_callback(self._tools.close)
             ends.push_async_callback(self._model.close)
             ends.push_async_callback(self._hang_up)
+        self._frames.stop()
         if self._timer:
             self._timer.cancel()
 
@@ -230,7 +244,7 @@ class Call:
             turns=self.session.transcript(),
             ending=self.session.ending,
             trace=self.trace.lines(),
-            session_ready_ms=self._ready_ms,
+            session_ready_ms=self.uplink.opened_at_ms,
             held_sent_ms=self.uplink.held_sent_ms,
             lost_ms=self.uplink.lost_ms,
             connected_ms=self._model.connected_ms(),
@@ -239,8 +253,9 @@ class Call:
         )
 
     def _open_uplink(self, _command: do.OpenUplink) -> None:
-        self._ready_ms = self.clock.now_ms()
-        self.uplink.open(self._model)
+        if self.uplink.lost_ms:
+            self.note(f"{self.uplink.lost_ms} ms of the caller's first words were lost: they were held for too long")
+        self.uplink.open(self._model, self.clock.now_ms())
 
     def _finish(self, command: do.FinishItem) -> None:
         if self._down.finish(command.item_id, command.generation):
@@ -256,7 +271,14 @@ class Call:
         self.trace.done(self.clock.now_ms(), command)
         self._note(command)
 
+    def _watch_caller(self, _command: do.WatchCaller) -> None:
+        self.uplink.loudness = Loudness(self._line.input_format)
+
+    def _unwatch_caller(self, _command: do.UnwatchCaller) -> None:
+        self.uplink.loudness = None
+
     def _over(self, _command: do.HangUp | do.CloseModel) -> None:
+        self.uplink.shut()
         if not self.ended.done():
             self.ended.set_result(None)
 

@@ -10,11 +10,13 @@ from collections import deque
 from typing import Protocol
 
 from callwright.audio.formats import FRAME_MS
+from callwright.errors import UsageError
 from callwright.ids import Ms
+from callwright.runtime.watch import Loudness
 from callwright.wire.codec import encode_append
 
-HELD_MS_MAX: Ms = 5_000
-"""How much of the caller's first words is held while the model connects."""
+HOLD_MS: Ms = 5_000
+"""How much of the caller's first words is held while the model connects, where the app does not say otherwise."""
 
 
 class Sender(Protocol):
@@ -25,11 +27,19 @@ class Sender(Protocol):
 
 
 class Uplink:
-    """The way up of one call. Closed at first: frames are held."""
+    """The way up of one call. Held at first, then open, and shut at the call's end."""
 
-    def __init__(self) -> None:
+    def __init__(self, hold_ms: Ms = HOLD_MS) -> None:
+        """At most ``hold_ms`` are held. Raises UsageError if that is negative."""
+        if hold_ms < 0:
+            raise UsageError(f"hold_ms is {hold_ms}; it is at least 0 ms")
+        self._hold_ms = hold_ms
+        self._is_shut = False
         self.frames = 0
         """How many frames came."""
+        self.opened_at_ms: Ms | None = None
+        self.loudness: Loudness | None = None
+        """Measures every frame, while there is one."""
         self._held: deque[bytes] = deque()
         self._connection: Sender | None = None
         self.sent_ms: Ms = 0
@@ -43,17 +53,19 @@ class Uplink:
         """How much is held now."""
         return len(self._held) * FRAME_MS
 
-    def frame(self, frame: bytes) -> None:
-        """Send one frame of 20 ms, or hold it."""
+    def frame(self, frame: bytes) -> bool:
+        """Send one frame of 20 ms, or hold it; after the end, neither. True if ``loudness`` has changed by it."""
         self.frames += 1
         if self._connection is None:
             self._hold(frame)
-            return
-        self._connection.send(encode_append(frame))
-        self.sent_ms += FRAME_MS
+        else:
+            self._connection.send(encode_append(frame))
+            self.sent_ms += FRAME_MS
+        return self.loudness is not None and self.loudness.take(frame)
 
-    def open(self, connection: Sender) -> None:
+    def open(self, connection: Sender, now_ms: Ms) -> None:
         """Send what was held, in order, and every frame from now on."""
+        self.opened_at_ms = now_ms
         self.held_sent_ms = self.held_ms
         self._connection = connection
         for frame in self._held:
@@ -61,8 +73,16 @@ class Uplink:
         self.sent_ms += self.held_sent_ms
         self._held.clear()
 
+    def shut(self) -> None:
+        """The call is over: what is held and what still comes is for nobody."""
+        self._is_shut = True
+        self._connection = self.loudness = None
+        self._held.clear()
+
     def _hold(self, frame: bytes) -> None:
+        if self._is_shut:
+            return
         self._held.append(frame)
-        if self.held_ms > HELD_MS_MAX:
+        if self.held_ms > self._hold_ms:
             self._held.popleft()
             self.lost_ms += FRAME_MS

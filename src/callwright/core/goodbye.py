@@ -1,0 +1,315 @@
+"""Hanging up as a transaction: asked for, said, heard to its end, done; or taken back at any point before that.
+
+Owns whether the end of the call is pending and when it is due. The farewell is all audio of the response that holds
+the end call. Does not own what was played (``playout``), the end call's output (``toolcalls``) or the hang-up itself.
+
+```
+model    end call ▒▒▒▒▒▒ farewell ▒▒▒▒▒▒│ response ended
+line               ▓▓▓▓▓▓ farewell ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│ played
+stage    SPEAKING ───────────────────────│ PLAYING │ HELD while work runs │ LISTENING while the caller is loud │ DONE
+caller                    speaks ─> withdrawn: the call is still open, at any stage before DONE
+```
+
+Neither a stall in the stream nor an empty queue is the end of a farewell. Nor is the end of a response that closed
+before its audio came: then the farewell is over when no more has come for a while. Every wait has a bound. The one on
+the line counts from its last progress, so that a long farewell plays whole and a dead line keeps nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from callwright.core.plan import Ending
+from callwright.core.table import Table
+from callwright.ids import Ms, ResponseId
+
+STALL_CAP_MS: Ms = 8_000
+"""How long after its last progress an unfinished farewell is waited for."""
+FIRST_AUDIO_MS: Ms = 1_000
+"""How long the first audio of a farewell may take after its response has ended."""
+MORE_AUDIO_MS: Ms = 1_000
+"""How long after its latest audio a farewell counts as complete, where the end of its response does not tell."""
+AT_ONCE_MS: Ms = 100
+"""A response that ends so soon after its end call may have ended before its audio came."""
+SAID_BEFORE_MS: Ms = 1_000
+"""Unless so much of it had been said before the call: then the call stood at the end of the farewell."""
+DECISION_MS: Ms = 1_000
+"""How long the server may take to tell whether what is loud at the end is a turn; it takes 0.8 s."""
+QUIET_MS: Ms = 400
+"""A caller who has been quiet for so long did not begin a turn."""
+GAP_MS: Ms = 250
+"""A caller who was loud so lately is still speaking: words have gaps."""
+HANDOVER_MS: Ms = 8_000
+"""How long after the farewell work that still runs is waited for."""
+LOOK_MS: Ms = 500
+"""How often the line's position is looked at: a pulled line tells it only when asked."""
+
+
+class Stage(Enum):
+    """How far the goodbye has come."""
+
+    NONE = auto()
+    """The call is open."""
+    SPEAKING = auto()
+    """The end was asked for; the response that says goodbye is open."""
+    PLAYING = auto()
+    """That response has ended; the line is not through with the farewell."""
+    HELD = auto()
+    """The farewell was played; work whose result the caller is to hear still runs."""
+    LISTENING = auto()
+    """The farewell was played; the caller was loud at its end, and the server decides whether that is a turn."""
+    DONE = auto()
+    """Hung up."""
+
+
+class Cue(Enum):
+    """What happens to the goodbye."""
+
+    REQUESTED = auto()
+    SPOKEN = auto()
+    RESUMED = auto()
+    """Another response opened."""
+    AUDIO = auto()
+    """Audio came after the farewell had been played."""
+    WORKING = auto()
+    LOUD = auto()
+    ENDED = auto()
+    WITHDRAWN = auto()
+
+
+_PENDING = (Stage.SPEAKING, Stage.PLAYING, Stage.HELD, Stage.LISTENING)
+
+GOODBYE: Table[Stage, Cue] = Table(
+    "goodbye",
+    Stage.NONE,
+    {
+        (Stage.NONE, Cue.REQUESTED): Stage.SPEAKING,
+        (Stage.SPEAKING, Cue.SPOKEN): Stage.PLAYING,
+        (Stage.PLAYING, Cue.RESUMED): Stage.SPEAKING,
+        (Stage.PLAYING, Cue.WORKING): Stage.HELD,
+        (Stage.PLAYING, Cue.LOUD): Stage.LISTENING,
+        (Stage.HELD, Cue.RESUMED): Stage.SPEAKING,
+        (Stage.HELD, Cue.AUDIO): Stage.PLAYING,
+        (Stage.HELD, Cue.LOUD): Stage.LISTENING,
+        (Stage.LISTENING, Cue.RESUMED): Stage.SPEAKING,
+        (Stage.LISTENING, Cue.AUDIO): Stage.PLAYING,
+        (Stage.LISTENING, Cue.WORKING): Stage.HELD,
+        **{(stage, Cue.WITHDRAWN): Stage.NONE for stage in _PENDING},
+        **{(stage, Cue.ENDED): Stage.DONE for stage in _PENDING},
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the rest of the call looks like at one instant."""
+
+    is_open: bool
+    """A response is open."""
+    is_busy: bool
+    """The line has audio to play."""
+    played_ms: Ms
+    """All that the line has confirmed as played."""
+    is_working: bool
+    """Work whose result the caller is to hear is not through."""
+
+
+class Fate(Enum):
+    """How a goodbye ended that was not withdrawn."""
+
+    PLAYED = auto()
+    """The line has played all of the farewell."""
+    UNCONFIRMED = auto()
+    """Nothing has moved for ``STALL_CAP_MS``."""
+    HANDED_OVER = auto()
+    """It was played, and the work did not end in time."""
+
+
+class Withdrawal(Enum):
+    """Why the call goes on."""
+
+    TALKED_OVER = auto()
+    """The caller spoke before the goodbye was over; the server answers him by itself."""
+    RESULT = auto()
+    """Work ended, and the caller is to hear of it."""
+
+
+CALL_IS_OVER = json.dumps({"call": "over"})
+"""The output of an end call that was carried out."""
+
+_WITHDRAWN: Mapping[Withdrawal, tuple[str, str]] = {
+    Withdrawal.TALKED_OVER: ("the caller spoke during the goodbye", "answer the caller; when the caller is done"),
+    Withdrawal.RESULT: ("a result came during the goodbye", "tell the caller the result; after that"),
+}
+
+
+def call_is_open(why: Withdrawal, tool: str) -> str:
+    """The output of an end call that was withdrawn: it has to say so, or the model takes the call for hung up."""
+    because, then = _WITHDRAWN[why]
+    return json.dumps({"call": "still open", "because": because, "next": f"{then}, say goodbye and call {tool} again"})
+
+
+class Goodbye:
+    """The goodbye of one call."""
+
+    def __init__(self) -> None:
+        self.stage = GOODBYE.start
+        self.response_id: ResponseId | None = None
+        """The response that holds the latest end call."""
+        self.ending = Ending("agent", "")
+        """How the call will have ended."""
+        self._requested_ms: Ms = 0
+        self._since_ms: Ms = 0
+        """When the present stage began."""
+        self._said_ms: Ms = 0
+        """How much of the farewell had come before it was known to be one."""
+        self._audio_at_ms: Ms | None = None
+        """When its latest audio came."""
+        self._awaits_audio = False
+        """Its response has ended, but more audio may come."""
+        self._played_ms: Ms = 0
+        self._progress_at_ms: Ms = 0
+        self._look_ms: Ms = 0
+        self._is_loud = False
+        self._quiet_at_ms: Ms | None = None
+        """When the caller was last loud; None if he never was, in this goodbye."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether the end of the call was asked for, and has neither come nor been withdrawn."""
+        return self.stage in _PENDING
+
+    def request(self, response_id: ResponseId, ending: Ending, now_ms: Ms, *, said_ms: Ms) -> bool:
+        """The model asked for the end in this response; true if it was not pending before.
+
+        ``said_ms`` is how much audio of the same response has come already.
+        """
+        self.response_id = response_id
+        if self.is_pending:
+            return False
+        self.ending = ending
+        self._move(Cue.REQUESTED, now_ms)
+        self._requested_ms = self._progress_at_ms = now_ms
+        self._look_ms = now_ms + LOOK_MS
+        self._said_ms, self._audio_at_ms = said_ms, now_ms if said_ms else None
+        self._awaits_audio, self._is_loud, self._quiet_at_ms = False, False, None
+        return True
+
+    def audio(self, now_ms: Ms) -> None:
+        """Audio came that will be played. No effect while nothing is pending."""
+        if not self.is_pending:
+            return
+        self._audio_at_ms = self._progress_at_ms = now_ms
+        if self.stage is not Stage.SPEAKING:
+            self._awaits_audio = True
+        if GOODBYE.allows(self.stage, Cue.AUDIO):
+            self._move(Cue.AUDIO, now_ms)
+
+    def caller_loud(self, now_ms: Ms, *, is_loud: bool) -> None:
+        """The caller's audio rose above the noise around him, or fell back into it."""
+        self._is_loud, self._quiet_at_ms = is_loud, now_ms
+
+    def explained(self, reason: str) -> None:
+        """The end call's function told why the call ends, in words for the log."""
+        if self.ending.by == "agent":
+            self.ending = Ending("agent", reason)
+
+    def stopped(self) -> None:
+        """No more audio of the farewell will be played than the line has now."""
+        self._awaits_audio, self._audio_at_ms, self._said_ms = False, self._requested_ms, SAID_BEFORE_MS
+
+    def model_gone(self) -> None:
+        """Nothing more comes from the model: neither audio, nor a decision on whether the caller speaks."""
+        self.stopped()
+        self._is_loud, self._quiet_at_ms = False, None
+
+    def withdraw(self, now_ms: Ms) -> None:
+        """The call goes on. Raises IllegalTransition if no end is pending."""
+        self._move(Cue.WITHDRAWN, now_ms)
+
+    def look(self, scene: Scene, now_ms: Ms) -> Fate | None:
+        """Go as far as the scene allows; the fate if that is the end of the call."""
+        if not self.is_pending:
+            return None
+        if scene.played_ms != self._played_ms:
+            self._played_ms, self._progress_at_ms = scene.played_ms, now_ms
+        if now_ms >= self._look_ms:
+            self._look_ms = now_ms + LOOK_MS
+        if scene.is_open and GOODBYE.allows(self.stage, Cue.RESUMED):
+            self._move(Cue.RESUMED, now_ms)
+            self._progress_at_ms = now_ms
+        if not scene.is_open and self.stage is Stage.SPEAKING:
+            self._spoken(now_ms)
+        fate = self._fate(scene, now_ms)
+        if fate is not None:
+            self._move(Cue.ENDED, now_ms)
+        return fate
+
+    def next_deadline_ms(self) -> Ms | None:
+        """When a look is due, whatever else happens."""
+        match self.stage:
+            case Stage.NONE | Stage.DONE:
+                return None
+            case Stage.HELD:
+                return self._since_ms + HANDOVER_MS
+            case Stage.LISTENING:
+                return self._decided_ms()
+            case _:
+                quiet_ms = self._quiet_ms()
+                instants = (self._look_ms, self._capped_ms(), *([] if quiet_ms is None else [quiet_ms]))
+                return min(instants)
+
+    def _spoken(self, now_ms: Ms) -> None:
+        self._move(Cue.SPOKEN, now_ms)
+        is_at_once = now_ms - self._requested_ms <= AT_ONCE_MS and self._said_ms < SAID_BEFORE_MS
+        self._awaits_audio = self._audio_at_ms is None or is_at_once
+
+    def _fate(self, scene: Scene, now_ms: Ms) -> Fate | None:
+        if self.stage in (Stage.SPEAKING, Stage.PLAYING):
+            if now_ms >= self._capped_ms():
+                return Fate.UNCONFIRMED
+            if self.stage is Stage.SPEAKING or scene.is_busy or self._is_more_expected(now_ms):
+                return None
+        if scene.is_working:
+            if self.stage is not Stage.HELD:
+                self._move(Cue.WORKING, now_ms)
+            return Fate.HANDED_OVER if now_ms >= self._since_ms + HANDOVER_MS else None
+        if self.stage is not Stage.LISTENING and self._is_speaking(now_ms):
+            self._move(Cue.LOUD, now_ms)
+        if self.stage is Stage.LISTENING and now_ms < self._decided_ms():
+            return None
+        return Fate.PLAYED
+
+    def _capped_ms(self) -> Ms:
+        return self._progress_at_ms + STALL_CAP_MS
+
+    def _quiet_ms(self) -> Ms | None:
+        """When the farewell counts as complete although the end of its response does not tell."""
+        if not self._awaits_audio or self.stage is not Stage.PLAYING:
+            return None
+        if self._audio_at_ms is None:
+            return self._since_ms + FIRST_AUDIO_MS
+        return self._audio_at_ms + MORE_AUDIO_MS
+
+    def _is_more_expected(self, now_ms: Ms) -> bool:
+        quiet_ms = self._quiet_ms()
+        if quiet_ms is not None and now_ms < quiet_ms:
+            return True
+        self._awaits_audio = False
+        return False
+
+    def _is_speaking(self, now_ms: Ms) -> bool:
+        return self._is_loud or (self._quiet_at_ms is not None and now_ms - self._quiet_at_ms <= GAP_MS)
+
+    def _decided_ms(self) -> Ms:
+        decision_ms = self._since_ms + DECISION_MS
+        if self._is_loud or self._quiet_at_ms is None:
+            return decision_ms
+        return min(decision_ms, self._quiet_at_ms + QUIET_MS)
+
+    def _move(self, cue: Cue, now_ms: Ms) -> None:
+        self.stage = GOODBYE.after(self.stage, cue)
+        self._since_ms = now_ms
