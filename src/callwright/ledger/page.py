@@ -34,8 +34,10 @@ class Patience:
     sends_max: int = 4
     """So often one key is sent."""
     ask_ms: Ms = 500
-    """The least time between two look-ups; it grows to a quarter of the time that has passed since the doubt began."""
-    ask_max_ms: Ms = 3_600_000
+    """The least time between two look-ups; it grows with the time that has passed."""
+    on_line_ms: Ms = 60_000
+    """For so long somebody may be waiting on the line: a quarter of the time that has passed, and all of it later."""
+    ask_max_ms: Ms = 21_600_000
     doubt_ms: Ms = 900_000
     """A doubt that look-ups do not settle goes to a person after so long."""
     pending_ms: Ms = 259_200_000

@@ -64,14 +64,14 @@ class Record:
 
         Raises what ``write`` raises, and LedgerError for a store that cannot be read or written.
         """
-        done = asyncio.get_running_loop().run_in_executor(self._thread, self._write, write)
+        done = asyncio.get_running_loop().run_in_executor(self._thread, self._write, write, self.now_ms())
         done.add_done_callback(self._publish)
         result, _ = await asyncio.shield(done)
         return result
 
-    def _write(self, write: Callable[[Page], T]) -> tuple[T, list[Operation]]:
+    def _write(self, write: Callable[[Page], T], now_ms: Ms) -> tuple[T, list[Operation]]:
         with self._store.transaction() as tx:
-            page = Page(tx, self.now_ms(), self._traits, self.patience)
+            page = Page(tx, now_ms, self._traits, self.patience)
             result = write(page)
         return result, list(page.written.values())
 

@@ -10,6 +10,8 @@ import hashlib
 import json
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from callwright.declare.actions import Authority, Card, Money, Terms
@@ -186,7 +188,7 @@ def params_hash(kind: str, slot: str, terms_json: str) -> str:
 
 def evidence_id(op_id: str, n: int, source: Actor, *what: object) -> str:
     """The name of an observation: the same one again has the same name."""
-    return _short("evidence", op_id, n, source.value, *what)
+    return _hash(op_id, n, source.value, *what)
 
 
 def write_terms(terms: Terms) -> str:
@@ -202,6 +204,7 @@ def write_terms(terms: Terms) -> str:
     )
 
 
+@lru_cache(1024)
 def read_terms(text: str) -> Terms:
     """Terms from their JSON."""
     read: dict[str, Any] = json.loads(text)
@@ -210,7 +213,7 @@ def read_terms(text: str) -> Terms:
         amount=Money(*read["amount"]) if read["amount"] else None,
         card=Card(*read["card"]) if read["card"] else None,
         cap=Money(*read["cap"]) if read["cap"] else None,
-        details=read["details"],
+        details=MappingProxyType(read["details"]),
     )
 
 

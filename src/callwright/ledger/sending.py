@@ -187,7 +187,9 @@ _RULES = {
 
 def _ask_at(page: Page, since_ms: Ms, asked_at_ms: Ms) -> Ms:
     """When to ask next: the older the question, the rarer."""
-    wait_ms = min(max((asked_at_ms - since_ms) // 4, page.patience.ask_ms), page.patience.ask_max_ms)
+    passed_ms = asked_at_ms - since_ms
+    share = 4 if passed_ms < page.patience.on_line_ms else 1
+    wait_ms = min(max(passed_ms // share, page.patience.ask_ms), page.patience.ask_max_ms)
     return asked_at_ms + wait_ms
 
 
