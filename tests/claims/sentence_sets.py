@@ -58,4 +58,5 @@ class Case:
 
 def cases(name: str) -> list[Case]:
     listed = yaml.safe_load((Path(__file__).parent / "sets" / f"{name}.yaml").read_text(encoding="utf-8"))
-    return [Case(op, wanted, text) for op, groups in listed.items() for wanted, texts in groups.items() for text in texts]
+    groups = [(operation, wanted, texts) for operation, all_of in listed.items() for wanted, texts in all_of.items()]
+    return [Case(operation, wanted, text) for operation, wanted, texts in groups for text in texts]

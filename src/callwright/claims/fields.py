@@ -37,8 +37,13 @@ _CARD = re.compile(
 _BARE_CARD = re.compile(r"\b(?:to|onto|on) (?:the |your |my )?(N\d+)\b|^(N\d+)$")
 _BRANDS_SAID = re.compile(rf"\b(?:{_BRAND})\b")
 _OTHER_AMOUNT = re.compile(
-    r"\b(?:orders?|payment|purchase|charge|deposit|fee|balance|price|cost|total|voucher|discount|shipping|paid|cost|costs"
-    r"|charged|worth|originally|limit)(?: (?:of|for|was|is|were|at|a|the|your|us|now))* (A\d+)\b|\b(?:of|out of) the (A\d+)\b"
+    r"\b(?:orders?|payment|purchase|charged?|deposit|fee|balance|price|costs?|(?<!a )total|voucher|discount|shipping"
+    r"|paid|worth|originally|limit)(?: (?:of|for|was|is|were|at|a|the|your|us|now))* (A\d+)\b"
+    r"|\b(?:of|out of) the (A\d+)\b"
+)
+_ROUGHLY = re.compile(
+    r"\b(?:(?:more|less|fewer) than|up to|at (?:least|most)|about|around|roughly|approximately|nearly|almost|over|under"
+    r"|another|all but|part of|some of)(?: (?:the|your|a))* (A\d+)\b|\b(A\d+) (?:less|more|or so|minus|plus|short)\b"
 )
 
 
@@ -78,10 +83,10 @@ class Fields:
     def _amount(self, clauses: Sequence[Clause]) -> tuple[Found, Span]:
         votes: list[tuple[bool | None, Span]] = []
         for clause in clauses:
-            set_aside = [name for match in _OTHER_AMOUNT.finditer(clause.text) for name in match.groups() if name]
-            for name in re.findall(r"\bA\d+\b", clause.text):
-                if name not in set_aside:
-                    votes.append((self._is_amount(int(name[1:])), clause.span))
+            matches = [*_OTHER_AMOUNT.finditer(clause.text), *_ROUGHLY.finditer(clause.text)]
+            set_aside = [name for match in matches for name in match.groups() if name]
+            names = [name for name in re.findall(r"\bA\d+\b", clause.text) if name not in set_aside]
+            votes += [(self._is_amount(int(name[1:])), clause.span) for name in names]
         return _settled(votes)
 
     def _is_amount(self, number: int) -> bool | None:

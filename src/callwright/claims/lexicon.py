@@ -33,7 +33,10 @@ class Lexicon:
 REFUND = Lexicon(
     nouns=("refund", "refunds", "reimbursement", "repayment", "money"),
     done=("refunded", "reimbursed"),
-    base=("refund", "reimburse", "issue", "credit", "return", "repay", "send ... back", "put ... back", "give ... back"),
+    base=(
+        *("refund", "reimburse", "issue", "credit", "return", "repay"),
+        *("send ... back", "put ... back", "give ... back"),
+    ),
     moved=(
         *("sent ... back", "put ... back", "paid ... back", "gave ... back", "given ... back", "transferred ... back"),
         *("went back", "gone back", "went to", "credited", "returned", "issued", "repaid", "paid to", "put through"),
@@ -69,7 +72,8 @@ def lexicon_of(kind: str) -> Lexicon:
     """
     found = LEXICONS.get(kind) or LEXICONS.get(kind.replace("_", " ").split(" ", maxsplit=1)[0])
     if found is None:
-        raise UsageError(f"kind {kind!r}: no words are known for it; give a Lexicon, or use one of {', '.join(LEXICONS)}")
+        known = ", ".join(LEXICONS)
+        raise UsageError(f"kind {kind!r}: no words are known for it; give a Lexicon, or use one of {known}")
     return found
 
 
@@ -84,16 +88,23 @@ class Patterns:
     """A `Lexicon` made ready for searching."""
 
     nouns: re.Pattern[str]
+    named: re.Pattern[str]
+    """The nouns, also before another one: "refund request"."""
     own: re.Pattern[str]
     moved: re.Pattern[str]
     doing: re.Pattern[str]
     base: re.Pattern[str]
 
 
+_NOT_BEFORE = (
+    r"(?! (?:forms?|requests?|policy|process|desk|team|department|page|e ?mail|label|application|claim|code|number"
+    r"|receipt)\b)"
+)
 _BASE_ANY = ("go through", "complete", "finish", "succeed", "process", "work out", "do", "make", "finalize", "finalise")
 _VERB_BEHIND = (
     r"\b(?P<before>not|never|to|will|would|can|could|shall|should|may|might|must|let me|let us|please|go ahead and|did"
-    r"|did (?:i|we|it|the \w+))(?: (?:now|just|also|already|then|still|yet|be able to|have to|actually|you|your|\w+ly))*? "
+    r"|did (?:i|we|it|the \w+))"
+    r"(?: (?:now|just|also|already|then|still|yet|be able to|have to|actually|you|your|\w+ly))*? "
 )
 
 
@@ -101,6 +112,7 @@ _VERB_BEHIND = (
 def patterns_of(words: Lexicon) -> Patterns:
     """The patterns of a lexicon, made once."""
     return Patterns(
+        re.compile(any_of(words.nouns) + _NOT_BEFORE),
         re.compile(any_of(words.nouns)),
         re.compile(any_of(words.done)),
         re.compile(any_of(words.moved)),

@@ -48,17 +48,23 @@ _NOT_DONE = {
 }
 
 _OTHER_BUSINESS = re.compile(
-    r"\b(?:charged?|debited|billed?|pay|paid(?! (?:back|to))|payments?|purchased?|bought|costs?|owe[sd]?|due|fees?|on file|saved"
-    r"|registered|i have (?:your|an?|the)|i see|we have (?:your|an?|the)|you have (?:an?|the|your)|used|instead of|rather than|voucher"
-    r"|discount|deposit|shipping)\b"
+    r"\b(?:charged?|debited|billed?|pay|paid(?! (?:back|to))|payments?|purchased?|bought|costs?|owe[sd]?|due|fees?|used"
+    r"|on file|saved|registered|(?:i|we|you) have (?:your|an?|the)|i see|instead of|rather than|voucher|store credit"
+    r"|gift cards?|credit note|points|cash|cheque|discount|deposit|shipping|taken|took|deducted|withheld|withdrew"
+    r"|reserved|held)\b"
 )
+"""What an amount or a card may be named for beside the operation: such a clause carries no field."""
 _ARRIVAL = re.compile(
-    r"\b(?:you|it|that|this|they|refund|money|amount|funds|A\d+) (?:will|should|can|may|might)(?: \w+){0,2}?"
-    r" (?:see|expect|find|receive|have|show|appear|arrive|land|reach|post|be (?:on|in|back|there|available|visible)|take)\b"
+    r"\b(?:you|it|that|this|they|refund|money|amount|funds|A\d+) (?:will|should|can|may|might)(?: \w+){0,2}? "
+    r"(?:see|expect|find|receive|have|show|appear|arrive|land|reach|post|take"
+    r"|be (?:on|in|back|there|available|visible))\b"
     r"|\bgoing back\b|\bon (?:its|the) way\b"
 )
+"""What is to come after all is done; its future is no plan."""
 _NOT_PLAIN = re.compile(
-    r"\b(?:not|never|no|nothing|without|except|apart|aside|excluding|other than|will|shall|would|could|can|may|might|must|should|want|wants|wanted|hope|let)\b"
+    r"^(?:but|however|although|though|whereas)\b"
+    r"|\b(?:still|yet|not|never|no|nothing|without|except|apart|aside|excluding|other than|will|shall|would|could|can"
+    r"|may|might|must|should|want|wants|wanted|hope|let)\b"
 )
 
 
@@ -149,10 +155,10 @@ class _Judgement:
 
     def _told(self, related: Sequence[tuple[Statement, str]]) -> Match:
         """The milestone is affirmed, and nothing behind it says otherwise: what of its fields?"""
-        agreeing = []
+        agreeing: list[int] = []
         for said, how in related:
             if how == "against":
-                agreeing = []
+                agreeing.clear()
             elif how == "agrees":
                 agreeing.append(said.clause)
         carriers = list(self._carriers(agreeing, related))
@@ -169,9 +175,8 @@ class _Judgement:
 
     def _is_taken_up_again(self, last: int, related: Sequence[tuple[Statement, str]]) -> bool:
         """Whether what is said to be done is planned or asked behind it."""
-        return self._needed is Said.DONE and any(
-            how == "open" and said.clause > last and not _ARRIVAL.search(self._clause(said).text) for said, how in related
-        )
+        behind = [self._clause(said).text for said, how in related if how == "open" and said.clause > last]
+        return self._needed is Said.DONE and not all(map(_ARRIVAL.search, behind))
 
     def _carriers(self, agreeing: Sequence[int], related: Sequence[tuple[Statement, str]]) -> Iterator[Clause]:
         """The clauses whose fields count: plain ones of the claim's sentences, and of the two behind the last."""
@@ -183,7 +188,8 @@ class _Judgement:
                 if not _OTHER_BUSINESS.search(clause.text):
                     yield clause
             elif clause.sentence in sentences or latest < clause.sentence <= latest + SENTENCES_BEHIND:
-                if clause.sentence > latest and _blocks(clause, speaks.get(number)):
+                is_new = _blocks(clause, speaks.get(number)) or _about_another(self._reading, clause, self._fields)
+                if clause.sentence > latest and is_new:
                     return
                 if self._carries(clause, speaks.get(number)):
                     yield clause

@@ -24,24 +24,24 @@ READINGS_MAX = 64
 """So many readings of one group are kept; a longer group of short numbers has no more that matter."""
 WORDS_MAX = 40
 """A longer row of number words is read as nothing."""
+_PAIRED_MAX = 1000  # "thirty-two fifty" is 32.50, "4417 fifty" is two numbers
 DIGITS_MAX = 18
 """A longer number is no amount."""
 ID_DIGITS = 4
 """A piece of so many digits stands alone; shorter ones are joined over a comma: "four two, four two"."""
 
+_DIGIT_NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_TEEN_NAMES = (
+    *("ten", "eleven", "twelve", "thirteen", "fourteen"),
+    *("fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TEN_NAMES = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _DIGITS = {
-    **{word: str(value) for value, word in enumerate("zero one two three four five six seven eight nine".split())},
+    **{word: str(value) for value, word in enumerate(_DIGIT_NAMES)},
     **dict.fromkeys(("oh", "o", "nought", "naught"), "0"),
 }
-_TEENS = dict(
-    zip(
-        "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split(),
-        range(10, 20),
-        strict=True,
-    )
-)
-_TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
-_TENS["fourty"] = 40
+_TEENS = {word: value for value, word in enumerate(_TEEN_NAMES, 10)}
+_TENS = {"fourty": 40, **{word: 10 * value for value, word in enumerate(_TEN_NAMES, 2)}}
 _SCALES = {"thousand": 1_000, "million": 1_000_000}
 _REPEATS = {"double": 2, "triple": 3, "treble": 3}
 _WORDS = {*_DIGITS, *_TEENS, *_TENS, *_SCALES, "hundred"}
@@ -62,7 +62,10 @@ _FAMILY = {code: family for family, codes in _FAMILIES.items() for code in codes
 _UNITS = {
     **{word: family for family in _FAMILIES for word in (family, f"{family}s")},
     **{code.lower(): family for code, family in _FAMILY.items()},
-    **{"$": "dollar", "buck": "dollar", "bucks": "dollar", "£": "pound", "quid": "pound", "€": "euro", "¥": "yen"},
+    **dict.fromkeys(("$", "buck", "bucks"), "dollar"),
+    **dict.fromkeys(("£", "quid"), "pound"),
+    "€": "euro",
+    "¥": "yen",
     **dict.fromkeys(("kronor", "kroner", "krone"), "krona"),
 }
 _BEFORE = {"$", "£", "€", "¥", *(code.lower() for code in _FAMILY)}
@@ -98,7 +101,8 @@ class Money(NamedTuple):
         fraction = self.fraction.rstrip("0")
         if len(fraction) > exponent:
             return None
-        return self.whole * 10**exponent + int(fraction.ljust(exponent, "0") or "0")
+        scale: int = 10**exponent
+        return self.whole * scale + int(fraction.ljust(exponent, "0") or "0")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,14 @@ class Numbers:
     groups: tuple[Group, ...]
 
 
+class Row(NamedTuple):
+    """Number words in a row, from token ``start`` up to ``end`` (excluded), and how many digits they make at most."""
+
+    start: int
+    end: int
+    digits: int
+
+
 class _Piece(NamedTuple):
     start: int
     end: int
@@ -153,6 +165,17 @@ def numbers_of(tokens: Sequence[Token]) -> Numbers:
     return Numbers(amounts, tuple(_groups(words, [piece for piece in left if piece.start < piece.end])))
 
 
+def rows_of(tokens: Sequence[Token]) -> Iterator[Row]:
+    """All rows of number words that nothing divides, without those that have a unit of money."""
+    words = tuple(token.text for token in tokens)
+    pieces = list(_pieces(words))
+    taken = {at for amount in _amounts(words, pieces) for at in range(amount.start, amount.end)}
+    for piece in pieces:
+        if piece.start not in taken:
+            lengths = [len(reading) for reading in readings(words[piece.start : piece.end])]
+            yield Row(piece.start, piece.end, max(lengths, default=piece.end - piece.start))
+
+
 def _pieces(words: tuple[str, ...]) -> Iterator[_Piece]:
     """Runs of number words that nothing divides."""
     at, behind = 0, -1
@@ -173,7 +196,7 @@ def _goes_on(words: tuple[str, ...], start: int, at: int) -> bool:
     if word in ("four", "4") and at > 0 and words[at - 1] == "last":
         return False  # "the last four" are not yet a number
     if _is_number(word):
-        return word not in _SCALES and word != "hundred" or at > start
+        return at > start or (word not in _SCALES and word != "hundred")
     if word in _REPEATS:
         return following in _DIGITS
     if word == "a":
@@ -376,7 +399,7 @@ def _value(words: tuple[str, ...]) -> tuple[Money | None, tuple[Money, ...]]:
     others = tuple(Money(int(row)) for row in readings(words) if len(row) <= DIGITS_MAX)
     for middle in range(1, len(words)):
         heads, tail = _cardinals(words[:middle]), _pair(words[middle:])
-        if heads and tail:
+        if heads and tail and 0 < heads[0] < _PAIRED_MAX:
             return Money(heads[0], tail), others
     return None, others
 

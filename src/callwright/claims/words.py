@@ -26,11 +26,14 @@ STOP = "."
 
 _TOKEN = re.compile(
     r"[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|[^\W\d_]+(?:'[^\W\d_]+)*"
-    r"|[$£€¥#]|\.{2,}|[.,;:?!\"]|[\u2013\u2014]|-{2,}|^-$"
+    r"|[$£€¥#]|\.{2,}|[.,;:?!\"\u3002\u0964\u061f]|[\u2013\u2014]|-{2,}|^-$"
 )
 _STANDS_FOR = {
     ";": STOP,
     "!": STOP,
+    "\u3002": STOP,
+    "\u0964": STOP,
+    "\u061f": "?",
     "..": STOP,
     "...": STOP,
     ":": ",",
@@ -72,9 +75,9 @@ class Token(NamedTuple):
 class Heard:
     """What was heard of a reply.
 
-    ``cut`` says that it was cut off. ``ends_ms`` are the ends of its words (as blanks divide the text) and
-    ``played_ms`` is how much was played, both in ms from the beginning of the reply; where they are known, the words of
-    a cut reply count up to `CUT_MARGIN_MS` before the cut. A text that is heard whole needs neither.
+    ``cut`` says that there was more to it than ``text``. ``ends_ms`` are the ends of its words (as blanks divide the
+    text) and ``played_ms`` is how much was played, both in ms from the beginning of the reply; where they are known, the
+    words of a cut reply count up to `CUT_MARGIN_MS` before the cut. A text that is heard whole needs neither.
 
     Raises:
         UsageError: there are times, but not one for each word.
@@ -86,13 +89,19 @@ class Heard:
     played_ms: Ms | None = None
 
     def __post_init__(self) -> None:
-        if self.ends_ms and len(self.ends_ms) != len(self.text.split()):
-            raise UsageError(f"ends_ms: {len(self.ends_ms)} times for {len(self.text.split())} words; expected one each")
+        count = len(self.text.split())
+        if self.ends_ms and len(self.ends_ms) != count:
+            raise UsageError(f"ends_ms: {len(self.ends_ms)} times for {count} words; expected one each")
 
     @property
     def is_cut(self) -> bool:
         """Whether it was cut off, by word or by the dash or dots that it ends with."""
         return self.cut or _CUT.search(self.text) is not None
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it is known when each word was played."""
+        return bool(self.ends_ms) and self.played_ms is not None
 
     @property
     def certain(self) -> str:

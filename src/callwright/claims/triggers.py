@@ -1,0 +1,199 @@
+"""The words that turn a sentence: what they are, and for how far they hold. English only.
+
+Patterns are for the text of a clause as `clauses` writes it: lower case, no contractions, ``A0`` for an amount, ``N0``
+for a group of digits, ``~`` where a pseudo-trigger stood. A list gets longer by a kind of phrase, never by a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+
+from callwright.claims.facts import Said
+
+
+def _words(*phrases: str) -> re.Pattern[str]:
+    """Any of several phrases, as whole words."""
+    return re.compile(rf"\b(?:{'|'.join(phrases)})\b")
+
+
+def _first(*phrases: str) -> re.Pattern[str]:
+    """Any of several phrases, at the beginning of a clause."""
+    return re.compile(rf"^(?:(?:and|so|okay|ok|well|then|sorry) )*(?:{'|'.join(phrases)})\b")
+
+
+# --- What only looks like a trigger -------------------------------------------------------------------------------
+
+_TROUBLE = r"(?:problems?|issues?|worry|worries|trouble|delays?|hitch(?:es)?|difficult(?:y|ies))"
+PSEUDO = _words(
+    r"not (?:only|just)",
+    r"(?:do|does|did|will|would) not (?:need|have|want) to(?: \w+)?",
+    r"no longer (?:need|have) to",
+    r"need not|no need|do not worry|not to worry|no doubt|no sooner",
+    rf"(?:(?:was|were|is|are) )?no {_TROUBLE}",
+    rf"not (?:an?|any) {_TROUBLE}",
+    rf"without (?:any )?(?:\w+ )?(?:{_TROUBLE}|fail|charge|ado)",
+    r"no (?:charge|fees?|extra)",
+    r"(?:and )?no (?:cents|pence)",
+    r"nothing (?:else|more|further|left)(?: (?:you|for you))?(?: (?:need|have))?(?: to do)?",
+    r"(?:i|we) can (?:now )?(?:confirm|tell you|see|say|report|assure you)(?: that)?",
+    r"(?:happy|glad|pleased|good|delighted) to (?:say|confirm|tell you|report|let you know|inform you|hear)(?: that)?",
+    r"just (?:to let you know|so you know)",
+    r"want(?:ed)? (?:you to know|to let you know)(?: that)?",
+    r"you will be (?:happy|glad|pleased) to (?:hear|know)(?: that)?",
+    r"as (?:you )?(?:can see|asked|requested|wanted|said|wished|expected|promised|agreed|mentioned|discussed)",
+    r"(?:as )?(?:i|we) (?:said|told you|mentioned)|^that said",
+)
+"""Taken out before anything else is looked for."""
+MANAGED = _words(r"(?:was|were|been) able to|managed to")
+"""Nothing but "did"."""
+
+# --- What holds for more than its clause --------------------------------------------------------------------------
+
+CONDITION = _words(
+    r"if|unless|once|when|whenever|whether|until|till|before|in case|imagine|suppose|supposing|assuming|provided",
+    r"as soon as|as long as|as if|as though|while (?:i|we)|had (?:it|the|we|i)",
+    r"after (?:A\d+|N\d+|it|we|i|you|they|your|my|the (?:refund|money|amount))",
+)
+TAKES_BACK = re.compile(r"^(?:or|minus|less|except|excluding|apart from|other than|said|not$|as if|as though)\b")
+"""At the beginning of a later clause it turns those before it."""
+LET_KNOW = _words(r"let (?:me|us) know|call us|reach out|contact us|feel free|get in touch")
+OTHERS = _words(
+    r"says|said|saying|told|tells|claims?|claimed|mentioned|thinks|thought|heard|wrote|writes|reads|promised|wondered",
+    r"swore|swears|according to",
+    r"(?:you|he|she|they) (?:\w+ )?(?:say|tell|claim|think|believe|asked|believed|wanted|want|expected|wish|wished"
+    r"|mean|meant)",
+)
+"""Somebody else's words."""
+_NOT_KNOWN = (
+    r"(?:do|does|did|can|could|would|will) not (?:yet |really |quite |actually )*"
+    r"(?:think|believe|know|say|confirm|tell|promise|guarantee|see|verify|be sure|expect)",
+    r"(?:is|are|am|was) (?:it )?not (?:yet |quite |entirely |really )*(?:sure|certain|clear|the case|convinced)",
+    r"not (?:sure|certain|clear)|unsure|unclear|unable to (?:say|tell|confirm)",
+)
+DOUBT = _words(*_NOT_KNOWN, r"(?:i|we) doubt|wish|(?:nonsense|a lie|rumou?r|myth|untrue|false|wrong) (?:that|to say)")
+UNSURE = _words(
+    *_NOT_KNOWN,
+    r"(?:checking|check|finding out|find out|waiting to hear|looking into|verifying|asking|ask|wondering)"
+    r" (?:\w+ ){0,3}?(?:whether|if)",
+    r"no (?:confirmation|answer|reply|word|news)|remains to be seen|outcome is (?:still )?(?:unknown|open)",
+    r"waiting for (?:a |the )?(?:\w+ )?(?:confirmation|answer|reply)",
+)
+"""That the outcome is not known, which is a milestone of its own."""
+MAY_BE_UNKNOWN = _words(r"whether|if|that|confirmation|answer|reply|word|news|yet|unknown|open|seen")
+ELSEWHERE = _words(
+    r"(?:someone|somebody|anyone|everyone) else|(?:another|other|previous|last) (?:customer|caller|person|order)s?",
+    r"by mistake|in error|wrong (?:card|account|person|customer)",
+    r"last (?:year|month|week|time|spring|summer|autumn|fall|winter)|(?:years?|months?|weeks?|a while) ago|previously",
+    r"in the past|back (?:in|then)(?! (?:your|the))",
+    r"usually|normally|generally|typically|always|often|sometimes|as a rule|in general|every time",
+    r"(?:refunds|cancellations|bookings|payments|orders|returns|they) (?:are|get|go)",
+    r"(?:test|training|practice) (?:system|environment|mode|account|call|run)|sandbox|simulation|dry run",
+    r"example|demo|sample|pretend\w*|hypothetical\w*|rehears\w*|practi[cs]e",
+)
+"""Another person, another time, or how things are done in general."""
+HEDGE = _words(
+    r"(?:i|we) (?:\w+ )?(?:think|thought|believed?|guess(?:ed)?|hoped?|supposed?|assumed?|imagined?|expect(?:ed)?"
+    r"|wish(?:ed)?)",
+    r"(?:it|this|that) (?:\w+ )?(?:looks|seems|appears|sounds)|as though|either",
+    r"hopefully|probably|maybe|perhaps|apparently|presumably|supposedly|possibly|allegedly|technically",
+    r"on paper|in theory|in principle",
+)
+HOLDERS = (OTHERS, DOUBT, HEDGE, ELSEWHERE)
+"""What holds from where it is said to the end of the sentence."""
+
+_AUXILIARY = "did|has|have|had|is|are|am|was|were|do|does|can|could|shall|should|would|will|may|might"
+ASKS = _first(
+    rf"(?:{_AUXILIARY}) (?:it|the|you|we|i|they|that|this|your|my|our|there|everything|anything|all|A\d+|N\d+)",
+    r"why|how|what|who|where|which",
+)
+"""A question, with or without its mark."""
+PARTING = _first(
+    r"anything else|is there anything|what else|how else|can i help|may i help|would you like anything",
+    r"do you (?:need|have) (?:anything|any)",
+)
+"""A question about nothing in particular."""
+
+# --- What is said -------------------------------------------------------------------------------------------------
+
+DONE_ANY = _words(
+    r"(?:gone|went) (?:all the way )?through|is through|done(?! (?:with|for the day))",
+    r"complete(?=$| (?:for|and|to|on|now|with|as|already|at|onto|today|~|A\d|N\d))",
+    r"completed|finished|finali[sz]ed|successful|succeeded|processed|taken care of|been made|all set|worked",
+)
+FAILED_ANY = _words(
+    r"failed|failure|fell through|declined|refused|rejected|unsuccessful|(?:went|gone) wrong|has an error",
+    r"(?:may|might|could|will|did|can|would|to|not|never) fail",
+)
+PENDING_ANY = _words(
+    r"being \w+|processing|in (?:progress|process)|under ?way|on (?:its|the) way|submitted|requested|initiated|pending",
+    r"sent (?:\S+ ){0,4}?to (?:the|your) (?:bank|provider|card company)|with (?:the|your) (?:bank|provider)",
+    r"accepted|approved|authori[sz]ed|working on|queued|has been (?:started|received|scheduled)",
+)
+CANCELLED_ANY = _words(r"cancelled|withdrawn|called off|voided|stopped")
+REVERSED_ANY = _words(r"reversed|undone|bounced back|came back|charged back")
+PLANNED = (
+    (Said.PENDING, _words(r"(?:will|let me|shall|can|could|to|would) (?:submit|request|initiate|start)")),
+    (Said.CANCELLED, _words(r"(?:will|let me|shall|can|could|to|would|not) (?:cancel|withdraw|stop)")),
+)
+OTHER_THING = _words(
+    r"(?:payment|order|booking|reservation|charge|purchase|delivery|e ?mail|call|verification|check|complaint|update"
+    r"|ticket|account|transfer|form|request|application|policy|process|survey|package|parcel|shipment|letter|address|password|voucher|receipt|caller|item"
+    r"|product)s?"
+)
+"""What can be done, complete or sent back beside the operation."""
+SUBJECT = re.compile(
+    r"\b(?:your|the|an?|my|our|this|that|their|his|her) (?:\w+ )?(\w+) (?:is|are|was|were|has|have|had|went|did)\b"
+)
+"""A thing that something is said of."""
+OWN_SUBJECT = re.compile(
+    r"[AN]\d+|amount|money|funds|sum|total|rest|transaction|thing|bank|system|team|provider|shop|store|department|one|all"
+    r"|that|it"
+)
+"""Things that stand for the operation, and who carries it out."""
+
+# --- How it is said, before the words that say it and behind them -------------------------------------------------
+
+_EXCEPTIONS = r"except|apart from|other than|excluding"
+NEGATION = _words(
+    r"not|never|no|nothing|none|nobody|neither|nor|without|hardly|barely|unable|yet to|far from|rather than|instead of",
+    r"fail(?:ed|s)? to|refused to|declined to|decided against|stopped short of",
+)
+MODAL = re.compile(
+    r"\b(?:will|shall|would|could|can|may|might|must|should|ought|going to|about to|let (?:me|us)|wants?|wanted|please"
+    r"|tr(?:y|ies|ied|ying)|attempt\w*|plan\w*|hop(?:e|es|ing)|expect\w*|needs?|needed|waiting|wish|like|pretend\w*"
+    r"|ready to|able to|sure to|asked to|request\w* to|to (?:be|get|have)|in the process of|mak(?:e|ing) sure|ensure"
+    r"|scheduled|supposed|seems?|appears?|looks?|looked|think|believe|guess|suppose|doubt|wondering|takes? \w+ \w+"
+    r"|probably|maybe|perhaps|likely|apparently|presumably|possibly|soon|tomorrow|not yet fully"
+    r"|just about|about (?:done|complete|finished)|as good as|practically|virtually|basically"
+    rf"|almost|nearly|partly|partially|half|being|getting|{_EXCEPTIONS})\b|\bto (?:\w+ly )?$"
+)
+NOT_QUITE = _words(r"almost|nearly|not|never|half|partly|partially|may|might|could|will|can|would|to fail")
+LATER = re.compile(
+    r"\b(?:soon|shortly|tomorrow|tonight|later|momentarily|once|if|unless|as soon as|until|provided|assuming|pending"
+    r"|in a (?:moment|minute|second|bit|few)|next (?:week|month|day)|any (?:moment|minute|second)|or|minus|would be"
+    rf"|only (?:after|when|if|once)|(?:is|was) (?:what|how|when|where|something)|{_EXCEPTIONS})\b"
+)
+UNDER_WAY = _words(r"being|getting")
+PRESENT = re.compile(r"\b(?:is|are|am|gets?)(?: \w+){0,2} ?$")
+WITHIN = _words(
+    r"within|after|by (?:the end|\w+day|then)|in (?:the next|a couple|a few|a day|a week)",
+    r"in (?:N\d+ to )?N\d+ (?:business |working )?(?:days?|weeks?|hours?|minutes?)",
+)
+"""With the present tense it is the future: "is refunded within five days"."""
+HABIT = _words(r"(?:is|are) (?:\w+ )?(?:done|processed|made|handled|completed|issued) (?:in (?!full)|by|via|every|per)")
+PERFECT = _words(r"has|have|is|are|not been|had")
+YET = _words(r"yet|still|so far|until now|at this point")
+CANNOT = _words(r"unable|(?:can|could) not")
+NOT_GOING_TO = _words(r"(?:will|would|should|might|may|must|shall) not")
+INTENDS = _words(r"let me|will|going to|would|have to|need to|want to")
+UNTRUE = re.compile(
+    r"\b(?:is|was) (?:not (?:true|right|correct|the case|what)|wrong|false|incorrect|untrue)\b"
+    r"|^ (?:nothing|no one|nobody)\b"
+)
+MENDED = re.compile(
+    r"\b(?:(?:scratch|forget|ignore|disregard) (?:that|what)|my mistake|(?:i|we) (?:was|were) (?:wrong|mistaken)"
+    r"|that (?:is|was) (?:wrong|not (?:right|true|correct)|incorrect|a mistake)|just kidding|misspoke|take that back"
+    r"|(?:that|this|it) (?:is|was) (?:just |only |at least )?(?:the|my|our|an?) (?:plan|idea|hope|goal|intention|theory"
+    r"|aim|wish|dream|joke|guess|story|lie|rumou?r|test)|wait no|actually no)\b|^(?:oh )?wait\b|^correction\b"
+)
+"""What takes back all that was said before."""
