@@ -59,6 +59,10 @@ class Cuts:
             self._heard.played_out(item_id, played_ms)
             self._just_ended.append((Cut(item_id, played_ms, played_ms, is_complete=True), now_ms))
 
+    def at_ear_ms(self) -> Ms:
+        """The instant at which the last of what was played or cut so far is at the ear."""
+        return self._just_ended[-1][1] + self._latency_ms if self._just_ended else 0
+
     def line_ended(self, open_response: ResponseId | None, now_ms: Ms) -> None:
         """Nothing more reaches the ear, and nobody is left to ask."""
         _, cuts = self._playout.cut(open_response, now_ms)

@@ -32,6 +32,8 @@ FIRST_AUDIO_MS: Ms = 1_000
 """How long the first audio of a farewell may take after its response has ended."""
 MORE_AUDIO_MS: Ms = 1_000
 """How long after its latest audio a farewell counts as complete, where the end of its response does not tell."""
+NO_REPORT_MS: Ms = 1_000
+"""A line that has reported nothing of the farewell is given at least its length and so much more."""
 AT_ONCE_MS: Ms = 100
 """A response that ends so soon after its end call may have ended before its audio came."""
 SAID_BEFORE_MS: Ms = 1_000
@@ -113,6 +115,10 @@ class Scene:
     """The line has audio to play."""
     played_ms: Ms
     """All that the line has confirmed as played."""
+    at_ear_ms: Ms
+    """When the last of what was played is at the ear."""
+    dry_ms: Ms
+    """When a line without lag has played all that it was handed."""
     is_working: bool
     """Work whose result the caller is to hear is not through."""
 
@@ -170,8 +176,12 @@ class Goodbye:
         """When its latest audio came."""
         self._awaits_audio = False
         """Its response has ended, but more audio may come."""
-        self._played_ms: Ms = 0
         self._progress_at_ms: Ms = 0
+        """When it was last seen to come on, but for what the line played of it."""
+        self._scene: Scene | None = None
+        """What was seen last, in this goodbye."""
+        self._moved_at_ms: Ms | None = None
+        """When the line last confirmed something of it."""
         self._look_ms: Ms = 0
         self._is_loud = False
         self._quiet_at_ms: Ms | None = None
@@ -188,14 +198,15 @@ class Goodbye:
         ``said_ms`` is how much audio of the same response has come already.
         """
         self.response_id = response_id
+        self._requested_ms = self._progress_at_ms = now_ms
+        self._said_ms, self._audio_at_ms = said_ms, now_ms if said_ms else None
         if self.is_pending:
             return False
-        self.ending = ending
         self._move(Cue.REQUESTED, now_ms)
-        self._requested_ms = self._progress_at_ms = now_ms
+        self.ending = ending
         self._look_ms = now_ms + LOOK_MS
-        self._said_ms, self._audio_at_ms = said_ms, now_ms if said_ms else None
-        self._awaits_audio, self._is_loud, self._quiet_at_ms = False, False, None
+        self._scene = self._moved_at_ms = self._quiet_at_ms = None
+        self._awaits_audio = self._is_loud = False
         return True
 
     def audio(self, now_ms: Ms) -> None:
@@ -234,8 +245,9 @@ class Goodbye:
         """Go as far as the scene allows; the fate if that is the end of the call."""
         if not self.is_pending:
             return None
-        if scene.played_ms != self._played_ms:
-            self._played_ms, self._progress_at_ms = scene.played_ms, now_ms
+        if self._scene is not None and scene.played_ms != self._scene.played_ms:
+            self._moved_at_ms = now_ms
+        self._scene = scene
         if now_ms >= self._look_ms:
             self._look_ms = now_ms + LOOK_MS
         if scene.is_open and GOODBYE.allows(self.stage, Cue.RESUMED):
@@ -258,9 +270,9 @@ class Goodbye:
             case Stage.LISTENING:
                 return self._decided_ms()
             case _:
-                quiet_ms = self._quiet_ms()
-                instants = (self._look_ms, self._capped_ms(), *([] if quiet_ms is None else [quiet_ms]))
-                return min(instants)
+                due_ms = self._due_ms()
+                next_ms = min(self._look_ms, self._capped_ms())
+                return next_ms if due_ms is None else min(next_ms, due_ms)
 
     def _spoken(self, now_ms: Ms) -> None:
         self._move(Cue.SPOKEN, now_ms)
@@ -271,8 +283,10 @@ class Goodbye:
         if self.stage in (Stage.SPEAKING, Stage.PLAYING):
             if now_ms >= self._capped_ms():
                 return Fate.UNCONFIRMED
-            if self.stage is Stage.SPEAKING or scene.is_busy or self._is_more_expected(now_ms):
+            due_ms = self._due_ms()
+            if due_ms is None or now_ms < due_ms:
                 return None
+            self._awaits_audio = False
         if scene.is_working:
             if self.stage is not Stage.HELD:
                 self._move(Cue.WORKING, now_ms)
@@ -284,22 +298,21 @@ class Goodbye:
         return Fate.PLAYED
 
     def _capped_ms(self) -> Ms:
-        return self._progress_at_ms + STALL_CAP_MS
+        """When an unfinished farewell is waited for no longer."""
+        if self._moved_at_ms is not None:
+            return max(self._progress_at_ms, self._moved_at_ms) + STALL_CAP_MS
+        dry_ms = self._scene.dry_ms if self._scene else 0
+        return max(self._progress_at_ms + STALL_CAP_MS, dry_ms + NO_REPORT_MS)
 
-    def _quiet_ms(self) -> Ms | None:
-        """When the farewell counts as complete although the end of its response does not tell."""
-        if not self._awaits_audio or self.stage is not Stage.PLAYING:
+    def _due_ms(self) -> Ms | None:
+        """When the farewell is over, as far as is known: it was played, it is at the ear, and no more is expected."""
+        if self.stage is Stage.SPEAKING or self._scene is None or self._scene.is_busy:
             return None
+        if not self._awaits_audio:
+            return self._scene.at_ear_ms
         if self._audio_at_ms is None:
-            return self._since_ms + FIRST_AUDIO_MS
-        return self._audio_at_ms + MORE_AUDIO_MS
-
-    def _is_more_expected(self, now_ms: Ms) -> bool:
-        quiet_ms = self._quiet_ms()
-        if quiet_ms is not None and now_ms < quiet_ms:
-            return True
-        self._awaits_audio = False
-        return False
+            return max(self._scene.at_ear_ms, self._since_ms + FIRST_AUDIO_MS)
+        return max(self._scene.at_ear_ms, self._since_ms, self._audio_at_ms) + MORE_AUDIO_MS
 
     def _is_speaking(self, now_ms: Ms) -> bool:
         return self._is_loud or (self._quiet_at_ms is not None and now_ms - self._quiet_at_ms <= GAP_MS)

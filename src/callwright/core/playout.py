@@ -121,7 +121,7 @@ class Playout:
         self._cut_responses: dict[ResponseId, None] = {}
         self._played_out: list[ItemId] = []
         self._mark_count = 0
-        self._dry_ms: Ms = 0
+        self.dry_ms: Ms = 0
         """When a line without lag has played all that it was handed; with a lag, a gap comes so much later."""
 
     def audio(self, response_id: ResponseId, item_id: ItemId, samples: Samples, now_ms: Ms) -> list[Command]:
@@ -235,7 +235,7 @@ class Playout:
             item.state = PLAYOUT.after(item.state, Cue.CUT_OFF)
             item.marks.clear()
         self._live.clear()
-        self._dry_ms = now_ms
+        self.dry_ms = now_ms
         self.generation += 1
         return [ClearPlayout(self.generation)], cuts
 
@@ -297,8 +297,8 @@ class Playout:
     def _hand_on(self, item: _Item, samples: Samples, now_ms: Ms) -> list[Command]:
         commands: list[Command] = []
         is_still = item.played_at_ms is None and not item.marks
-        is_after_gap = is_still or now_ms > self._dry_ms
-        self._dry_ms = max(self._dry_ms, now_ms) + samples * 1000 // self.rate_hz
+        is_after_gap = is_still or now_ms > self.dry_ms
+        self.dry_ms = max(self.dry_ms, now_ms) + samples * 1000 // self.rate_hz
         if self.reports is PlayedReports.MARKS and is_after_gap:
             first = min(samples, FIRST_MARK_MS * self.rate_hz // 1000)
             commands += [self._play(item, first), *self._mark(item)]

@@ -27,8 +27,9 @@ from typing import Any
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.cuts import Cuts
-from callwright.core.goodbye import CALL_IS_OVER, STALL_CAP_MS, Fate, Goodbye, Scene, Withdrawal, call_is_open
+from callwright.core.goodbye import Goodbye, Withdrawal
 from callwright.core.heard import HeardRecord, Truncate, Turn
+from callwright.core.leave import Leave
 from callwright.core.outgoing import Outgoing
 from callwright.core.pickup import SESSION_PATIENCE_MS, Pickup, Stage
 from callwright.core.pickup import Cue as PickupCue
@@ -61,6 +62,7 @@ class Session:
         self.goodbye = Goodbye()
         self._out = Outgoing(plan.can)
         self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
+        self._leave = Leave(self.goodbye, self.tools, self.playout, self._cuts, self._out)
         self._asked: EventId | None = None
         """The latest request for a reply: the refusal of an earlier one brings no wish back."""
         self._handlers: Mapping[type, _Handler] = {
@@ -187,7 +189,9 @@ class Session:
             case Verdict.DISPATCH:
                 self._out.add(do.StartTool(event.tool_call_id, event.name, event.arguments))
                 if self.tools.after(event.tool_call_id) is AfterOutput.HANG_UP:
-                    self._begin_goodbye(event, now_ms)
+                    self._leave.begin(event, now_ms)
+                    if self.turns.floor in (Floor.CALLER, Floor.OVERLAP):
+                        self._leave.withdraw(Withdrawal.TALKED_OVER, now_ms)
             case Verdict.UNKNOWN:
                 names = ", ".join(self.plan.tools) or "none"
                 self._post(event.tool_call_id, _error_text(f"there is no tool {event.name!r}; tools: {names}"), now_ms)
@@ -264,23 +268,21 @@ class Session:
         is_due = self.tools.finished(event.tool_call_id)
         if self.pickup.stage is Stage.OVER:
             return
-        is_returned = event.outcome is on.ToolOutcome.RETURNED
-        what = event.outcome.replace("_", " ")
-        if not is_returned:
-            self._out.note(f"tool call {event.tool_call_id} {what}")
+        if event.outcome is not on.ToolOutcome.RETURNED:
+            self._out.note(f"tool call {event.tool_call_id} {event.outcome.replace('_', ' ')}")
         after = self.tools.after(event.tool_call_id)
         if is_due:
             self._post(event.tool_call_id, event.output, now_ms)
             if self.goodbye.is_pending and after is AfterOutput.REPLY:
                 self.turns.want_reply()
-        elif self.goodbye.is_pending and after is AfterOutput.HANG_UP:
-            self.goodbye.explained(event.output if is_returned else f"the end call {what}")
+        elif after is AfterOutput.HANG_UP:
+            self._leave.explained(event)
 
     def _interrupt_requested(self, _event: on.InterruptRequested, now_ms: Ms) -> None:
         response_id = self.turns.response_id
         is_new = response_id is not None and not self.playout.is_cut(response_id)
         cuts = self._cuts.silence(response_id, now_ms)
-        self._refuse_farewell()
+        self._leave.stop()
         if response_id is not None and is_new and Can.CANCEL in self._out.can:
             self._out.request(do.CancelResponse(self._out.next_id(), response_id))
         self._cuts.shorten(cuts, now_ms)
@@ -305,84 +307,42 @@ class Session:
 
     def _talked_over(self, response_id: ResponseId | None, now_ms: Ms) -> None:
         self._cuts.shorten(self._cuts.silence(response_id, now_ms), now_ms)
-        self._refuse_farewell()
-        self._withdraw(Withdrawal.TALKED_OVER, now_ms)
+        self._leave.stop()
+        self._leave.withdraw(Withdrawal.TALKED_OVER, now_ms)
 
     def _join(self, now_ms: Ms) -> None:
         self._cuts.take_played_out(now_ms)
         if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
             self.turns.want_reply()
         if self.pickup.stage is Stage.READY and self.turns.is_reply_wanted:
-            self._withdraw(Withdrawal.RESULT, now_ms)
+            self._leave.withdraw(Withdrawal.RESULT, now_ms)
         if self.pickup.stage is Stage.READY and self.turns.may_ask():
             self.turns.asked(now_ms)
             self._asked = self._out.next_id()
             self._out.request(do.RequestReply(self._asked))
-        if self.goodbye.is_pending:
-            self._see_out(now_ms)
+        is_model_there = self.pickup.stage is Stage.READY
+        is_open = self.turns.response_id is not None
+        ending = self._leave.ending(now_ms, is_open=is_open, is_model_there=is_model_there)
+        if ending is not None:
+            self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("hung up"))
+
+    def _part(self, ending: Ending, now_ms: Ms) -> None:
+        """The model is gone in the goodbye: what has come of it is still played."""
+        self.pickup.move(PickupCue.MODEL_LOST)
+        self._out.model_lost()
+        response_id = self.turns.response_id
+        self._leave.model_lost(ending, is_cut_short=response_id is not None)
+        if response_id is not None:
+            self._out.add(*self.playout.response_ended(response_id))
+            self.turns.response_ended(response_id, now_ms)
+        self.heard.give_up_all()
 
     def _end(self, cue: PickupCue, ending: Ending, now_ms: Ms, *commands: do.Command) -> None:
         self.pickup.move(cue)
-        self._settle(lambda _tool: CALL_IS_OVER, now_ms)
+        self._leave.call_is_over(now_ms)
         self.ending = ending
         self._out.add(*commands)
         self._cuts.line_ended(self.turns.response_id, now_ms)
-
-    # --- the goodbye -----------------------------------------------------------------------------------------
-
-    def _begin_goodbye(self, event: on.ToolCalled, now_ms: Ms) -> None:
-        said_ms = self.playout.received_ms(event.response_id)
-        ending = Ending("agent", f"{event.name} has not returned")
-        if self.goodbye.request(event.response_id, ending, now_ms, said_ms=said_ms):
-            self._out.add(do.WatchCaller())
-        if self.turns.floor in (Floor.CALLER, Floor.OVERLAP):
-            self._withdraw(Withdrawal.TALKED_OVER, now_ms)
-
-    def _refuse_farewell(self) -> None:
-        if self.goodbye.is_pending and self.goodbye.response_id is not None:
-            self.playout.refuse(self.goodbye.response_id)
-            self.goodbye.stopped()
-
-    def _withdraw(self, why: Withdrawal, now_ms: Ms) -> None:
-        if self.goodbye.is_pending:
-            self.goodbye.withdraw(now_ms)
-            self._out.add(do.UnwatchCaller())
-            self._settle(lambda tool: call_is_open(why, tool), now_ms)
-
-    def _settle(self, output: Callable[[str], str], now_ms: Ms) -> None:
-        for tool_call_id, tool in self.tools.settle():
-            self._post(tool_call_id, output(tool), now_ms)
-
-    def _part(self, ending: Ending, now_ms: Ms) -> None:
-        self.pickup.move(PickupCue.MODEL_LOST)
-        self._out.model_lost()
-        self._out.add(do.UnwatchCaller())
-        self._out.note(f"{ending.reason}; the goodbye is played as far as it came")
-        response_id = self.turns.response_id
-        if response_id is not None:
-            self.goodbye.ending = ending
-            self._out.add(*self.playout.response_ended(response_id))
-            self.turns.response_ended(response_id, now_ms)
-        self.goodbye.model_gone()
-        self.heard.give_up_all()
-
-    def _see_out(self, now_ms: Ms) -> None:
-        running = self.tools.what_runs()
-        scene = Scene(
-            is_open=self.turns.response_id is not None,
-            is_busy=self.playout.is_busy(),
-            played_ms=self.playout.confirmed_ms(),
-            is_working=bool(running) and self.pickup.stage is Stage.READY,
-        )
-        fate = self.goodbye.look(scene, now_ms)
-        if fate is None:
-            return
-        if fate is Fate.UNCONFIRMED:
-            self._out.note(f"hung up unconfirmed: no progress of the goodbye for {STALL_CAP_MS // 1000} s")
-        if running:
-            self._out.note(f"hung up while this still ran: {', '.join(running)}")
-        ending = self.goodbye.ending
-        self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("hung up"))
 
     def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms) -> None:
         self._out.request(do.PostToolOutput(self._out.next_id(), tool_call_id, output))

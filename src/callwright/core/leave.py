@@ -1,0 +1,96 @@
+"""Where the goodbye meets the rest of the call: the tools that ask for it, the line that plays it, the model's history.
+
+``goodbye`` says when the end is due. Here its surroundings are looked at for it, the farewell is stopped where nobody
+is to hear the rest, and every end call is answered with what became of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from callwright.core.commands import PostToolOutput, UnwatchCaller, WatchCaller
+from callwright.core.cuts import Cuts
+from callwright.core.events import ToolCalled, ToolFinished, ToolOutcome
+from callwright.core.goodbye import CALL_IS_OVER, Fate, Goodbye, Scene, Withdrawal, call_is_open
+from callwright.core.outgoing import Outgoing
+from callwright.core.plan import Ending
+from callwright.core.playout import Playout
+from callwright.core.toolcalls import ToolCalls
+from callwright.ids import Ms
+
+
+class Leave:
+    """How one call is left by the agent."""
+
+    def __init__(self, goodbye: Goodbye, tools: ToolCalls, playout: Playout, cuts: Cuts, out: Outgoing) -> None:
+        """All of these are the session's; it goes on using them."""
+        self._goodbye = goodbye
+        self._tools = tools
+        self._playout = playout
+        self._cuts = cuts
+        self._out = out
+
+    def begin(self, event: ToolCalled, now_ms: Ms) -> None:
+        """The model called a tool that ends the call; its function is being run."""
+        said_ms = self._playout.received_ms(event.response_id)
+        ending = Ending("agent", f"{event.name} has not returned")
+        if self._goodbye.request(event.response_id, ending, now_ms, said_ms=said_ms):
+            self._out.add(WatchCaller())
+
+    def explained(self, event: ToolFinished) -> None:
+        """The function of an end call is through: what it returned is the reason for the log."""
+        if self._goodbye.is_pending:
+            is_returned = event.outcome is ToolOutcome.RETURNED
+            self._goodbye.explained(event.output if is_returned else f"the end call {event.outcome.replace('_', ' ')}")
+
+    def stop(self) -> None:
+        """The rest of the farewell is not to be heard, whatever still comes of it."""
+        if self._goodbye.is_pending and self._goodbye.response_id is not None:
+            self._playout.refuse(self._goodbye.response_id)
+            self._goodbye.stopped()
+
+    def withdraw(self, why: Withdrawal, now_ms: Ms) -> None:
+        """The call goes on, and the model is told so. No effect while nothing is pending."""
+        if self._goodbye.is_pending:
+            self._goodbye.withdraw(now_ms)
+            self._out.add(UnwatchCaller())
+            self._settle(lambda tool: call_is_open(why, tool), now_ms)
+
+    def call_is_over(self, now_ms: Ms) -> None:
+        """The call has ended, by whomever: end calls that wait are answered."""
+        self._settle(lambda _tool: CALL_IS_OVER, now_ms)
+
+    def model_lost(self, ending: Ending, *, is_cut_short: bool) -> None:
+        """The model's connection ended in the goodbye: the call ends by that if it cut the farewell short."""
+        self._out.add(UnwatchCaller())
+        self._out.note(f"{ending.reason}; the goodbye is played as far as it came")
+        self._goodbye.model_gone()
+        if is_cut_short:
+            self._goodbye.ending = ending
+
+    def ending(self, now_ms: Ms, *, is_open: bool, is_model_there: bool) -> Ending | None:
+        """Look whether the call has come to its end. ``is_open`` says that a response is open."""
+        if not self._goodbye.is_pending:
+            return None
+        running = self._tools.what_runs()
+        scene = Scene(
+            is_open=is_open,
+            is_busy=self._playout.is_busy(),
+            played_ms=self._playout.confirmed_ms(),
+            at_ear_ms=self._cuts.at_ear_ms(),
+            dry_ms=self._playout.dry_ms,
+            is_working=bool(running) and is_model_there,
+        )
+        fate = self._goodbye.look(scene, now_ms)
+        if fate is None:
+            return None
+        if fate is Fate.UNCONFIRMED:
+            self._out.note("hung up unconfirmed: the line did not tell that it has played the goodbye")
+        if running:
+            self._out.note(f"hung up while this still ran: {', '.join(running)}")
+        return self._goodbye.ending
+
+    def _settle(self, output: Callable[[str], str], now_ms: Ms) -> None:
+        for tool_call_id, tool in self._tools.settle():
+            self._out.request(PostToolOutput(self._out.next_id(), tool_call_id, output(tool)))
+            self._tools.answered(tool_call_id, now_ms)
