@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.measure.records import record_of
 
-from callwright.cli.show import believed_words, heard_words, lane, ruler
+from callwright.cli.show import believed_words, edge_lane, edge_legend, goodbye, heard_words, lane, pickup, ruler
 from callwright.ids import ItemId
-from callwright.measure.figures import HeardReply
+from callwright.measure.figures import CallFigures, HeardFarewell, HeardReply
 
 CUT = HeardReply(
     item_id=ItemId("item_1"),
@@ -69,3 +70,60 @@ def test_a_cell_is_full_where_half_of_it_is_speech(spans: list[tuple[int, int]],
 def test_seconds_stand_below_the_cells_that_they_begin() -> None:
     marks = ruler(500, 40, 40)
     assert [marks.index(f"{second} s") for second in (5, 10, 15)] == [10, 20, 30]
+
+
+# --- the edges of a call
+
+RECORD = replace(record_of([], length_ms=10_000), session_ready_ms=2_000, held_sent_ms=2_000, ended_by="agent")
+
+
+def figures(
+    replies: tuple[HeardReply, ...] = (), lost: tuple[tuple[int, int], ...] = (), **values: float
+) -> CallFigures:
+    return CallFigures({name: (value,) for name, value in values.items()}, None, replies, (), (), "agent", lost)
+
+
+def farewell(heard_ms: int, started_ms: int | None = 4_000) -> HeardFarewell:
+    return HeardFarewell(ItemId("item_2"), started_ms, 4_700, heard_ms)
+
+
+def test_the_marks_say_what_was_held_what_was_lost_and_where_the_line_ended() -> None:
+    cut = figures((replace(CUT, ended_ms=5_400),))
+    assert edge_lane(RECORD, cut, 500, 20) == ">>>>|     /         ]"
+    lost = figures(lost=((0, 1_100),))
+    assert edge_lane(replace(RECORD, ended_ms=8_000), lost, 500, 20) == "xxx>|           ]"
+    assert edge_lane(replace(RECORD, held_sent_ms=0), lost, 500, 20).startswith("xxx |")
+
+
+def test_only_the_marks_that_occur_are_explained() -> None:
+    assert edge_legend(">>>>|      ]") == "> held, then sent   | session ready   ] line ended"
+    assert "lost" in edge_legend("xx|  ]")
+
+
+def test_the_first_words_are_told_with_what_was_held_and_what_was_lost() -> None:
+    assert pickup(RECORD, figures()).plain == "session ready after 2.00 s, 2.00 s held and sent, nothing lost"
+    bad = figures(pickup_lost_ms=1_980, pickup_lost_words=6)
+    assert pickup(replace(RECORD, held_sent_ms=0), bad).plain == "session ready after 2.00 s, 1.98 s lost with 6 words"
+    never = replace(RECORD, session_ready_ms=None, held_sent_ms=0)
+    assert pickup(never, figures(pickup_lost_ms=900)).plain == "the session was never ready, 0.90 s lost"
+
+
+@pytest.mark.parametrize(
+    ("heard_ms", "values", "is_last", "told"),
+    [
+        (4_700, {"open_after_goodbye_ms": 3}, True, "0:04 heard whole, 4.70 s, hung up 3 ms after it"),
+        (1_000, {"open_after_goodbye_ms": 0}, True, "0:04 heard for 1.00 s of 4.70 s, cut off by the hang-up"),
+        (1_000, {"late_talk_over": 1}, True, "0:04 heard for 1.00 s of 4.70 s, and hung up on a caller who spoke"),
+        (1_300, {}, False, "0:04 heard for 1.30 s of 4.70 s, taken back: the call went on"),
+    ],
+)
+def test_a_goodbye_is_told_with_what_came_of_it(
+    heard_ms: int, values: dict[str, float], is_last: bool, told: str
+) -> None:
+    assert goodbye(RECORD, figures(**values), farewell(heard_ms), is_last=is_last).plain == told
+
+
+def test_a_goodbye_that_nobody_heard_has_no_instant() -> None:
+    by_caller = replace(RECORD, ended_by="caller")
+    told = goodbye(by_caller, figures(), farewell(0, None), is_last=True).plain
+    assert told == "heard for 0.00 s of 4.70 s, and the call was ended by the caller"

@@ -21,7 +21,7 @@ from callwright.sim.speech import Speech, normalise
 if TYPE_CHECKING:
     from callwright.ids import Ms
     from callwright.measure.batch import RunResult
-    from callwright.measure.figures import CallFigures, HeardReply
+    from callwright.measure.figures import CallFigures, HeardFarewell, HeardReply
     from callwright.measure.verdict import Failure
     from callwright.sim.record import CallRecord
     from callwright.sim.scenario import Scenario
@@ -31,6 +31,14 @@ _ASCII = str.maketrans("█▄·", "#=.")
 """What the picture is drawn with where the output's encoding has no blocks."""
 _LANE = 14
 """Columns of the names before the timeline's lanes."""
+_MARKS: Mapping[str, str] = {
+    ">": "held, then sent",
+    "x": "lost",
+    "|": "session ready",
+    "/": "reply cut",
+    "]": "line ended",
+}
+"""What the marks below the lanes mean."""
 _STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
 _LEGEND = Text("(word) // cut in the word   [words] never heard   {words} heard, not believed", style="dim")
@@ -42,6 +50,9 @@ HEADLINE: Mapping[str, str] = {
     "heard_words_missing": "heard words missing",
     "yield_latency_ms": "silent after",
     "starts_over": "starts over",
+    "pickup_lost_words": "words lost at pickup",
+    "goodbye_played_ms": "goodbye heard for",
+    "late_talk_over": "hung up on",
 }
 """The figures of the one line under a call, and how they are named there."""
 
@@ -49,7 +60,7 @@ HEADLINE: Mapping[str, str] = {
 def call(played: Played, directory: Path) -> None:
     """One call, whole."""
     figures = played.run.figures
-    _print(_title(played), "", _timeline(played.record, _width()), "", _transcript(played), _LEGEND, "")
+    _print(_title(played), "", _timeline(played, _width()), "", _transcript(played), _LEGEND, "", *_edges(played), "")
     noted = [f"noted   {what}" for what in played.record.anomalies]
     _print(_figures_table(figures), "", *_verdict(played.plan, [played.run]), *noted, _files(directory))
 
@@ -60,8 +71,8 @@ def demo(calls: Sequence[tuple[Played, Path]]) -> None:
     lag = f"; the line plays {plan.setup.lag_ms} ms behind the stream" if plan.setup.lag_ms else ""
     _print(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}{lag}."))
     for played, directory in calls:
-        _print("", _title(played), "", _timeline(played.record, _width()), "", _transcript(played), _LEGEND, "")
-        _print(_sentence(played), _headline(played.run.figures), _files(directory))
+        _print("", _title(played), "", _timeline(played, _width()), "", _transcript(played), _LEGEND, "")
+        _print(*_edges(played), "", _sentence(played), _headline(played.run.figures), _files(directory))
 
 
 def batch(plan: Plan, runs: Sequence[RunResult]) -> None:
@@ -126,8 +137,9 @@ def _heading(plan: Plan, seeds: str) -> Text:
 # --- the picture ----------------------------------------------------------------------------------------------------
 
 
-def _timeline(record: CallRecord, width: int) -> Text:
-    """Two lanes over the seconds of the call: what the caller said, and what he heard."""
+def _timeline(played: Played, width: int) -> Text:
+    """Lanes over the seconds of the call: what the caller said, what he heard, and where the edges are."""
+    record = played.record
     cells = width - _LANE - 1
     length_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
     cell_ms = max(100, -(-length_ms // cells // 100) * 100)
@@ -135,10 +147,13 @@ def _timeline(record: CallRecord, width: int) -> Text:
     caller = lane([(line.started_ms, line.ended_ms) for line in record.caller_lines], cell_ms, count)
     agent = lane([(span.at_ms, span.at_ms + span.to_ms - span.from_ms) for span in record.ear], cell_ms, count)
     both = "".join("^" if "█" == one == other else " " for one, other in zip(caller, agent, strict=True))
+    marks = edge_lane(record, played.run.figures, cell_ms, count)
     lanes = [
         Text.assemble(("caller says".ljust(_LANE), "bold"), (caller, "cyan")),
         Text.assemble(("caller hears".ljust(_LANE), "bold"), (agent, "green")),
+        Text.assemble(("marks".ljust(_LANE), "dim"), (marks, "yellow")),
         Text.assemble(" " * _LANE, (ruler(cell_ms, count, cells), "dim")),
+        Text.assemble(" " * _LANE, (edge_legend(marks), "dim")),
     ]
     if both.strip():
         lanes.insert(2, Text.assemble(("both at once".ljust(_LANE), "dim"), (both, "red")))
@@ -152,6 +167,26 @@ def lane(spans: Iterable[tuple[Ms, Ms]], cell_ms: Ms, count: int) -> str:
         for cell in range(start_ms // cell_ms, min(count, -(-end_ms // cell_ms))):
             covered[cell] += min(end_ms, (cell + 1) * cell_ms) - max(start_ms, cell * cell_ms)
     return "".join("█" if 2 * ms >= cell_ms else "▄" if ms else "·" for ms in covered)
+
+
+def edge_lane(record: CallRecord, figures: CallFigures, cell_ms: Ms, count: int) -> str:
+    """One mark a cell: audio held or lost until the session was ready, that instant, cut replies, the line's end."""
+    cells = [" "] * (count + 1)
+    ready_ms = record.ended_ms if record.session_ready_ms is None else record.session_ready_ms
+    held_ms = ready_ms if record.held_sent_ms else 0
+    marks = [(at_ms, ">") for at_ms in range(0, held_ms, cell_ms)]
+    for start_ms, end_ms in figures.lost:
+        marks += [(at_ms, "x") for at_ms in range(start_ms // cell_ms * cell_ms, end_ms, cell_ms)]
+    marks += [(record.session_ready_ms, "|")] if record.session_ready_ms is not None else []
+    marks += [(reply.ended_ms, "/") for reply in figures.replies if reply.was_cut and reply.ended_ms is not None]
+    for at_ms, mark in [*marks, (record.ended_ms, "]")]:
+        cells[min(at_ms // cell_ms, count)] = mark
+    return "".join(cells).rstrip()
+
+
+def edge_legend(marks: str) -> str:
+    """What those of the marks mean that occur."""
+    return "   ".join(f"{mark} {meaning}" for mark, meaning in _MARKS.items() if mark in marks)
 
 
 def ruler(cell_ms: Ms, count: int, cells: int) -> str:
@@ -185,7 +220,7 @@ def _transcript(played: Played) -> Table:
         at_ms = sent_ms[reply.item_id] if reply.started_ms is None else reply.started_ms
         rows.append((at_ms, "agent", heard_words(reply), believed_words(reply)))
     for at_ms, who, heard, believed in sorted(rows, key=lambda row: row[0]):
-        table.add_row(f"{at_ms // 60_000}:{at_ms // 1000 % 60:02} {who}", heard, believed)
+        table.add_row(f"{_clock(at_ms)} {who}", heard, believed)
     return table
 
 
@@ -237,6 +272,58 @@ def _marked(words: Sequence[str], known: int, brackets: str, style: str) -> Text
     return text
 
 
+# --- the edges ------------------------------------------------------------------------------------------------------
+
+
+def _edges(played: Played) -> Iterator[Text]:
+    """How the call began and ended: the first words, each goodbye, and the end of the line, one below the other."""
+    record, figures = played.record, played.run.figures
+    yield Text.assemble(("pickup  ", "dim"), pickup(record, figures))
+    for number, farewell in enumerate(figures.farewells, 1):
+        what = goodbye(record, figures, farewell, is_last=number == len(figures.farewells))
+        yield Text.assemble(("goodbye ", "dim"), what)
+    ended = f"{_clock(record.ended_ms)} by the {record.ended_by}: {record.ended_because}"
+    yield Text.assemble(("ended   ", "dim"), ended)
+
+
+def pickup(record: CallRecord, figures: CallFigures) -> Text:
+    """What became of the caller's first words."""
+    ready_ms = record.session_ready_ms
+    parts = ["the session was never ready" if ready_ms is None else f"session ready after {_seconds(ready_ms)}"]
+    parts += [f"{_seconds(record.held_sent_ms)} held and sent"] if record.held_sent_ms else []
+    lost_ms, words = (sum(figures.values.get(name, ())) for name in ("pickup_lost_ms", "pickup_lost_words"))
+    if not lost_ms:
+        return Text(", ".join([*parts, "nothing lost"]))
+    lost = f"{_seconds(lost_ms)} lost" + (f" with {_words(words)}" if words else "")
+    return Text.assemble(", ".join(parts), ", ", (lost, "red"))
+
+
+def goodbye(record: CallRecord, figures: CallFigures, farewell: HeardFarewell, *, is_last: bool) -> Text:
+    """What was heard of a goodbye, and what came of it."""
+    whole = _seconds(farewell.whole_ms)
+    at = "" if farewell.started_ms is None else f"{_clock(farewell.started_ms)} "
+    heard = f"heard whole, {whole}" if farewell.is_whole else f"heard for {_seconds(farewell.heard_ms)} of {whole}"
+    text = Text(at + heard)
+    if not is_last:
+        return text.append(", taken back: the call went on")
+    if record.ended_by != "agent":
+        return text.append(f", and the call was ended by the {record.ended_by}")
+    if sum(figures.values.get("late_talk_over", ())):
+        return text.append(", and hung up on a caller who spoke", style="red")
+    if not farewell.is_whole:
+        return text.append(", cut off by the hang-up", style="red")
+    (after_ms,) = figures.values["open_after_goodbye_ms"]
+    return text.append(f", hung up {after_ms:.0f} ms after it")
+
+
+def _seconds(ms: float) -> str:
+    return f"{ms / 1000:.2f} s"
+
+
+def _clock(ms: Ms) -> str:
+    return f"{ms // 60_000}:{ms // 1000 % 60:02}"
+
+
 # --- the figures ----------------------------------------------------------------------------------------------------
 
 
@@ -247,7 +334,30 @@ def _headline(figures: CallFigures) -> Text:
 
 
 def _sentence(played: Played) -> Text:
-    """One sentence on what came of the call."""
+    """What came of the call: what went wrong, one sentence each, or that nothing did."""
+    told = [*_lost(played), *_misbelieved(played)]
+    if told:
+        return Text(" ".join(told), style="bold red")
+    right = "Client and server believe what the caller heard, and nothing else."
+    if any(farewell.is_whole for farewell in played.run.figures.farewells[-1:]):
+        right += " No word of the caller's was lost, and he heard the whole goodbye."
+    return Text(right, style="bold green")
+
+
+def _lost(played: Played) -> Iterator[str]:
+    """What did not get across at the edges of the call."""
+    values = played.run.figures.values
+    if words := sum(values.get("pickup_lost_words", ())):
+        yield f"The model never heard {_words(words)} of the caller's."
+    for farewell in played.run.figures.farewells[-1:] if played.record.ended_by == "agent" else ():
+        if not farewell.is_whole:
+            yield f"The caller heard {_seconds(farewell.heard_ms)} of a goodbye of {_seconds(farewell.whole_ms)}."
+    if sum(values.get("late_talk_over", ())):
+        yield "He was hung up on while he spoke."
+
+
+def _misbelieved(played: Played) -> Iterator[str]:
+    """What client and server have wrong of what was heard."""
     values = played.run.figures.values
     unheard, in_history, missing = (
         sum(values.get(name, ()))
@@ -255,10 +365,9 @@ def _sentence(played: Played) -> Text:
     )
     if unheard or in_history:
         who = f"{played.record.client}'s record holds {_words(unheard)} that the caller never heard"
-        return Text(f"{who}; the server's history {_words(in_history)}.", style="bold red")
-    if missing:
-        return Text(f"{played.record.client}'s record lacks {_words(missing)} that the caller heard.", style="bold red")
-    return Text("Client and server believe what the caller heard, and nothing else.", style="bold green")
+        yield f"{who}; the server's history {_words(in_history)}."
+    elif missing:
+        yield f"{played.record.client}'s record lacks {_words(missing)} that the caller heard."
 
 
 def _words(count: float) -> str:

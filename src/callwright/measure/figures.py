@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from callwright.measure import goodbye
 from callwright.measure.hearing import DELIVERED, Fate, hear_call
-from callwright.measure.pickup import FRAME_MS, ready_ms
+from callwright.measure.pickup import ready_ms
 from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
 from callwright.measure.void import script_fault, void_reason
 
@@ -71,6 +71,24 @@ class HeardReply:
 
 
 @dataclass(frozen=True, slots=True)
+class HeardFarewell:
+    """A farewell at the caller's ear, from its first to its last audible sample."""
+
+    item_id: ItemId
+    started_ms: Ms | None
+    """Instant at which it began; None if nothing was audible."""
+    whole_ms: Ms
+    """Its length as it was made."""
+    heard_ms: Ms
+    """How much of that came before the line ended."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it was heard."""
+        return self.heard_ms == self.whole_ms
+
+
+@dataclass(frozen=True, slots=True)
 class CallFigures:
     """What was measured of one call."""
 
@@ -85,6 +103,9 @@ class CallFigures:
     """Ids of those of which anything arrived, if only a part of a word."""
     ended_by: str
     """Who ended the call: ``agent``, ``caller``, ``model`` or ``fault``."""
+    lost: tuple[tuple[Ms, Ms], ...] = ()
+    """When the caller sent what never reached the model, up to the session being ready."""
+    farewells: tuple[HeardFarewell, ...] = ()
 
 
 def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
@@ -99,7 +120,14 @@ def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFig
         lines_heard=heard,
         lines_touched=touched,
         ended_by=record.ended_by,
+        lost=call.arrival.lost_until(ready_ms(record)) if call.arrival.is_known else (),
+        farewells=tuple(_farewell(call, reply) for reply in goodbye.farewells(call)),
     )
+
+
+def _farewell(call: HeardCall, reply: Reply) -> HeardFarewell:
+    whole_ms, heard_ms = goodbye.farewell_lengths_ms(call, reply)
+    return HeardFarewell(reply.item.item_id, reply.played.first_audible_ms, round(whole_ms), round(heard_ms))
 
 
 def _side_by_side(reply: Reply) -> HeardReply:
@@ -277,8 +305,8 @@ def _pickup_lost_words(call: HeardCall) -> Values:
 
 
 def _pickup_lost(call: HeardCall) -> Values:
-    last_ms = -(-ready_ms(call.record) // FRAME_MS) * FRAME_MS  # whole frames: the one under way goes up after it
-    return (round(call.arrival.lost_ms(0, last_ms)),) if call.arrival.is_known else ()
+    spans = call.arrival.lost_until(ready_ms(call.record))
+    return (sum(end - start for start, end in spans),) if call.arrival.is_known else ()
 
 
 # --- the goodbye

@@ -15,6 +15,7 @@ far back as there is room for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,6 +63,12 @@ class Arrival:
         frames = range(int(from_ms) // FRAME_MS, min(len(self.arrived), -(-int(to_ms) // FRAME_MS)))
         edges = ((max(from_ms, n * FRAME_MS), min(to_ms, (n + 1) * FRAME_MS)) for n in frames if not self.arrived[n])
         return sum(max(0.0, end - start) for start, end in edges)
+
+    def lost_until(self, ms: Ms) -> tuple[tuple[Ms, Ms], ...]:
+        """When he sent what was lost of the frames that began before this instant."""
+        frames = [False, *(not arrived for arrived in self.arrived[: -(-ms // FRAME_MS)]), False]
+        edges = [n * FRAME_MS for n, (before, after) in enumerate(pairwise(frames)) if before is not after]
+        return tuple(zip(edges[::2], edges[1::2], strict=True))
 
 
 def ready_ms(record: CallRecord) -> Ms:
