@@ -59,8 +59,9 @@ def plan(
     reports: PlayedReports = PlayedReports.PULLED,
     can: Can = EVERYTHING,
     tools: Mapping[str, AfterOutput] = TOOLS,
+    latency_ms: Ms = 0,
 ) -> CallPlan:
-    return CallPlan(RATE_HZ, reports, can, tools)
+    return CallPlan(RATE_HZ, reports, can, tools, latency_ms)
 
 
 @dataclass

@@ -241,6 +241,11 @@ class Goodbye:
         """The call goes on. Raises IllegalTransition if no end is pending."""
         self._move(Cue.WITHDRAWN, now_ms)
 
+    def call_is_over(self, now_ms: Ms) -> None:
+        """The call has ended, by whomever: nothing is pending any more."""
+        if self.is_pending:
+            self._move(Cue.ENDED, now_ms)
+
     def look(self, scene: Scene, now_ms: Ms) -> Fate | None:
         """Go as far as the scene allows; the fate if that is the end of the call."""
         if not self.is_pending:
@@ -312,7 +317,7 @@ class Goodbye:
             return self._scene.at_ear_ms
         if self._audio_at_ms is None:
             return max(self._scene.at_ear_ms, self._since_ms + FIRST_AUDIO_MS)
-        return max(self._scene.at_ear_ms, self._since_ms, self._audio_at_ms) + MORE_AUDIO_MS
+        return max(self._scene.at_ear_ms, self._since_ms + MORE_AUDIO_MS, self._audio_at_ms + MORE_AUDIO_MS)
 
     def _is_speaking(self, now_ms: Ms) -> bool:
         return self._is_loud or (self._quiet_at_ms is not None and now_ms - self._quiet_at_ms <= GAP_MS)

@@ -58,6 +58,7 @@ class Leave:
 
     def call_is_over(self, now_ms: Ms) -> None:
         """The call has ended, by whomever: end calls that wait are answered."""
+        self._goodbye.call_is_over(now_ms)
         self._settle(lambda _tool: CALL_IS_OVER, now_ms)
 
     def model_lost(self, ending: Ending, *, is_cut_short: bool) -> None:

@@ -119,6 +119,7 @@ class Playout:
         self._live: list[_Item] = []
         """Items that are neither played nor cut, in playing order."""
         self._cut_responses: dict[ResponseId, None] = {}
+        self._ended_responses: dict[ResponseId, None] = {}
         self._played_out: list[ItemId] = []
         self._mark_count = 0
         self.dry_ms: Ms = 0
@@ -141,12 +142,15 @@ class Playout:
             self._resume(item, now_ms)
         item.state = PLAYOUT.after(item.state, Cue.AUDIO)
         commands += self._hand_on(item, samples, now_ms)
+        if item.state is Playing.STREAMING and response_id in self._ended_responses:
+            item.state = PLAYOUT.after(item.state, Cue.AUDIO_ENDED)
         if item.state is Playing.COMPLETE:
             commands += self._close(item)
         return commands
 
     def response_ended(self, response_id: ResponseId) -> list[Command]:
-        """All audio of this response has arrived."""
+        """All audio of this response has arrived; what still comes of it is late."""
+        self._ended_responses[response_id] = None
         commands: list[Command] = []
         for item in list(self._live):
             if item.response_id == response_id and item.state is Playing.STREAMING:
