@@ -209,3 +209,18 @@ def test_requests_of_one_instant_arrive_in_order():
 
     run_virtual(main())
     assert arrived == [f"/{n}" for n in range(20)]
+
+
+def test_a_network_that_breaks_after_the_client_is_gone_is_nobody_s_error(caplog: pytest.LogCaptureFixture):
+    async def breaks(request: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(10)
+        raise httpx.ReadError("reset", request=request)
+
+    async def main() -> None:
+        async with client(breaks, timeout=1.0) as http:
+            with pytest.raises(httpx.ReadTimeout):
+                await http.get("https://shop.test/")
+            await asyncio.sleep(20)
+
+    run_virtual(main())
+    assert "never retrieved" not in caplog.text

@@ -48,7 +48,7 @@ class MemoryTransport(httpx.AsyncBaseTransport):
         self._connect_ms = connect_ms
         self._request_ms = request_ms
         self._reply_ms = reply_ms
-        self._served: dict[asyncio.Task[httpx.Response], None] = {}
+        self._served: dict[asyncio.Task[httpx.Response | httpx.TransportError], None] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answer one request; see the class for what it raises."""
@@ -67,13 +67,19 @@ class MemoryTransport(httpx.AsyncBaseTransport):
         self._served[serving] = None
         serving.add_done_callback(self._served.pop)
         response = await _within(limits.get("read"), asyncio.shield(serving), httpx.ReadTimeout, request)
+        if isinstance(response, httpx.TransportError):
+            raise response
         assert isinstance(response.stream, httpx.AsyncByteStream)
         chunks = _TimedStream(response.stream, limits.get("read"), request)
         return httpx.Response(response.status_code, headers=response.headers, stream=chunks)
 
-    async def _serve(self, handler: Handler, request: httpx.Request) -> httpx.Response:
+    async def _serve(self, handler: Handler, request: httpx.Request) -> httpx.Response | httpx.TransportError:
+        """Answer; a broken network is returned, as the client may be gone and nobody left to raise it to."""
         await asyncio.sleep(self._request_ms / 1000)
-        response = await handler(request)
+        try:
+            response = await handler(request)
+        except httpx.TransportError as broken:
+            return broken
         await asyncio.sleep(self._reply_ms / 1000)
         return response
 

@@ -1,7 +1,7 @@
-"""A small careful client, and three careless ones, for the oracle to tell apart.
+"""A small careful client, and four careless ones, for the oracle to tell apart.
 
-Each asks for one refund, again and again for an hour of virtual time, as its policy says, and keeps a record. They
-stand for what a ledger must and must not do; a provider that has no faults sees no difference between them.
+Each asks for one refund, again and again for twenty minutes of virtual time, as its policy says, and keeps a record.
+They stand for what a ledger must and must not do.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 from tests.sim.provider.driving import dispatch
 
-from callwright.ledger.provider import Dispatch, Observed, Outcome, Provider
+from callwright.ledger.provider import Dispatch, Idempotency, Observed, Outcome, Provider
 from callwright.sim.provider import ProviderSettings, StandIn
 from callwright.sim.provider.http import loop_ms
 from callwright.sim.provider.oracle import Attempt, Claim, Grant, Record, Violation, check
 from callwright.sim.vloop import run_virtual
 
-ASKS = 4
-GAP_S = 300.0
+GAPS_S = (20, 20, 300, 900)
+ASKS = len(GAPS_S)
 LONG_AFTER_MS = 10 * 86_400_000
 
 STATES = {
@@ -45,6 +45,12 @@ class Memory:
     order: Dispatch
     state: str = "requested"
     escalated: bool = False
+    sends: int = 0
+
+    async def send(self, key: str) -> Observed:
+        """Send the order under a key."""
+        self.sends += 1
+        return await self.provider.send(self.under(key))
 
     def under(self, key: str) -> Dispatch:
         """The order under a key, stored before it is sent."""
@@ -53,7 +59,12 @@ class Memory:
         return self.order
 
     def fold(self, seen: Observed) -> None:
-        self.state = STATES[seen.outcome]
+        """What a repeat was told says nothing about the sends before it, unless the provider replays."""
+        replays = self.provider.traits.idempotency is Idempotency.REPLAY
+        proves = (Outcome.NOT_APPLIED,) if self.sends == 1 or replays else ()
+        proves += (Outcome.NOT_SENT,) if self.sends == 1 else ()
+        in_doubt = seen.outcome in (Outcome.NOT_SENT, Outcome.NOT_APPLIED) and seen.outcome not in proves
+        self.state = "unknown" if in_doubt else STATES[seen.outcome]
         self.escalated |= seen.escalates
         self.order = replace(self.order, reference=seen.reference or self.order.reference)
 
@@ -65,32 +76,38 @@ async def careful(memory: Memory, ask: int) -> None:
     """Look up what is in doubt; the same key again if nothing is found; a person at the end."""
     provider = memory.provider
     if memory.state == "requested":
-        memory.fold(await provider.send(memory.under("op1-1")))
+        memory.fold(await memory.send("op1-1"))
         return
     seen = await provider.look_up(memory.order)
     memory.fold(seen)
     if seen.outcome is Outcome.ABSENT and memory.provider.traits.idempotency.protects:
-        memory.fold(await provider.send(memory.order))
+        memory.fold(await memory.send(memory.order.key))
     memory.escalated |= ask == ASKS - 1
+
+
+async def believes_a_repeat(memory: Memory, ask: int) -> None:
+    """As the careful one, but what a repeat is told counts for the sends before it."""
+    memory.sends = 0
+    await careful(memory, ask)
 
 
 async def new_key_after_empty_look_up(memory: Memory, ask: int) -> None:
     """As the careful one, but what is not found is sent under a new key."""
     provider = memory.provider
     if memory.state == "requested":
-        memory.fold(await provider.send(memory.under(f"op1-{ask + 1}")))
+        memory.fold(await memory.send(f"op1-{ask + 1}"))
         return
     seen = await provider.look_up(memory.order)
     memory.fold(seen)
     if seen.outcome is Outcome.ABSENT:
-        memory.fold(await provider.send(memory.under(f"op1-{ask + 1}")))
+        memory.fold(await memory.send(f"op1-{ask + 1}"))
     memory.escalated |= ask == ASKS - 1
 
 
 async def failed_on_5xx(memory: Memory, ask: int) -> None:
     """As the careful one, but whatever goes wrong has failed."""
     if memory.state == "requested":
-        seen = await memory.provider.send(memory.under("op1-1"))
+        seen = await memory.send("op1-1")
         memory.fold(replace(seen, outcome=Outcome.NOT_APPLIED) if seen.outcome is Outcome.UNKNOWN else seen)
     else:
         await careful(memory, ask)
@@ -98,7 +115,7 @@ async def failed_on_5xx(memory: Memory, ask: int) -> None:
 
 async def keyed_by_call(memory: Memory, ask: int) -> None:
     """Every ask is sent under a key of its own, as if it were another refund."""
-    memory.fold(await memory.provider.send(memory.under(f"call-{ask + 1}")))
+    memory.fold(await memory.send(f"call-{ask + 1}"))
     memory.escalated |= ask == ASKS - 1
 
 
@@ -110,7 +127,7 @@ async def _asks(stand_in: StandIn, policy: Policy) -> Record:
     for ask in range(ASKS):
         if memory.state not in SETTLED or policy is keyed_by_call:
             await policy(memory, ask)
-        await asyncio.sleep(GAP_S)
+        await asyncio.sleep(GAPS_S[ask])
     stand_in.book.advance(loop_ms() + LONG_AFTER_MS)
     order = memory.order
     about = order.op_id, terms.subject, order.slot

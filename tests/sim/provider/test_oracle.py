@@ -36,7 +36,7 @@ CONFIRMED = Claim("op1", ORDER, "full", "confirmed", USD, VISA, "re_1")
 RECORD = Record((GRANT,), (Attempt("K", 5),), (CONFIRMED,))
 
 FAULTY = ProviderSettings(faults={name: Fault(0.15) for name in FAULTS if name != "already-refunded"})
-SEEDS = range(60)
+SEEDS = range(40)
 
 
 def book(*steps: tuple[object, ...]) -> Book:
@@ -221,6 +221,14 @@ def test_a_careful_client_breaks_nothing_whatever_goes_wrong():
 )
 def test_a_careless_client_is_caught(policy: Policy, invariants: set[str]):
     assert caught(policy) >= invariants
+
+
+@pytest.mark.parametrize("mode", [Idempotency.RESUME, Idempotency.CURRENT_STATE])
+def test_a_repeat_that_is_refused_proves_nothing_about_a_send_that_is_late(mode: Idempotency):
+    faults = {"late": Fault(times=1), "declined": Fault(times=1)}
+    settings = ProviderSettings(idempotency=mode, late_ms=(60_000, 60_000), faults=faults)
+    assert [violation.invariant for violation in judged(settings, clients.believes_a_repeat, 1)[0]] == ["I8"]
+    assert not judged(settings, careful, 1)[0]
 
 
 def test_without_faults_only_a_key_for_each_call_pays_twice():
