@@ -95,8 +95,9 @@ _BREAKS = {"but", "however", "although", "though", "whereas", "except", "instead
 _JOINS = {"and", "so", "because", "since", "then", "plus", "which"}
 
 
+@lru_cache(maxsize=64)
 def read(heard: Heard) -> Reading:
-    """Divide what was heard into clauses and find its numbers."""
+    """Divide what was heard into clauses and find its numbers. Kept for a while: a reply is judged more than once."""
     tokens = tuple(tokens_of(heard.certain))
     numbers = numbers_of(tokens)
     marks: dict[int, tuple[str, int]] = {a.start: (f"A{n}", a.end) for n, a in enumerate(numbers.amounts)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import Enum, auto
+from functools import lru_cache
 
 from callwright.claims.clauses import Clause, Reading
 from callwright.claims.facts import ClaimFacts, Span
@@ -61,6 +62,8 @@ class Fields:
     def __init__(self, reading: Reading, facts: ClaimFacts) -> None:
         self._reading = reading
         self._facts = facts
+        others = [clause.sentence for clause in reading.clauses if self._names_another_subject(clause)]
+        self._elsewhere = frozenset(others)
 
     def look(self, clauses: Sequence[Clause]) -> dict[str, tuple[Found, Span]]:
         """Every field that the facts have a value for, by the name that ``must_hear`` can call it."""
@@ -76,9 +79,9 @@ class Fields:
             found[name] = self._text(clauses, value)
         return found
 
-    def names_another_subject(self, clause: Clause) -> bool:
-        """Whether a clause is about another order, booking, or whatever the subject is."""
-        return self._facts.subject != "" and self._subject([clause])[0] is Found.WRONG
+    def is_elsewhere(self, clause: Clause) -> bool:
+        """Whether the sentence of a clause is about another order, booking, or whatever the subject is."""
+        return clause.sentence in self._elsewhere
 
     def _amount(self, clauses: Sequence[Clause]) -> tuple[Found, Span]:
         votes: list[tuple[bool | None, Span]] = []
@@ -134,11 +137,14 @@ class Fields:
             return True
         return False if any(len(row) == len(digits) for row in group.readings) else None
 
+    def _names_another_subject(self, clause: Clause) -> bool:
+        return bool(self._facts.subject) and self._subject([clause])[0] is Found.WRONG
+
     def _subject(self, clauses: Sequence[Clause]) -> tuple[Found, Span]:
         noun, number = self._facts.noun, self._facts.number
         if not number.isdecimal():
             return self._text(clauses, number)
-        named = re.compile(rf"(?:\b{re.escape(noun.lower())}(?: (?:number|id|no|is|with|the))*|#) (N\d+)\b")
+        named = _named(noun)
         return _settled(
             (self._is_number(match, number), clause.span) for clause in clauses for match in named.finditer(clause.text)
         )
@@ -160,6 +166,12 @@ class Fields:
             if wanted and any(said[at : at + len(wanted)] == wanted for at in starts):
                 return Found.AFFIRMED, clause.span
         return Found.ABSENT, (0, 0)
+
+
+@lru_cache(maxsize=256)
+def _named(noun: str) -> re.Pattern[str]:
+    """A group of digits that is said to be the number of a subject."""
+    return re.compile(rf"(?:\b{re.escape(noun.lower())}(?: (?:number|id|no|is|with|the))*|#) (N\d+)\b")
 
 
 def _settled(votes: Iterable[tuple[bool | None, Span]]) -> tuple[Found, Span]:

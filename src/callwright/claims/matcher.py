@@ -92,7 +92,7 @@ def claimed(heard: Heard, facts: ClaimFacts, locale: str = "en") -> Claim:
     for statement in reversed(statements_of(reading, facts.lexicon)):
         clause = reading.clauses[statement.clause]
         said = _claim_of(statement)
-        if said is not Said.NOTHING and not _about_another(reading, clause, fields):
+        if said is not Said.NOTHING and not fields.is_elsewhere(clause):
             return Claim(said, clause.span)
     return Claim(Said.NOTHING)
 
@@ -103,11 +103,6 @@ def _claim_of(statement: Statement) -> Said:
     if statement.said is not Said.DONE or statement.force is Force.OPEN or statement.mended:
         return Said.NOTHING
     return Said.PENDING if statement.force is Force.NOT_YET else Said.FAILED
-
-
-def _about_another(reading: Reading, clause: Clause, fields: Fields) -> bool:
-    """Whether the sentence of a clause names another subject."""
-    return any(fields.names_another_subject(other) for other in reading.clauses if other.sentence == clause.sentence)
 
 
 def relation(statement: Statement, needed: Said) -> str:
@@ -148,7 +143,7 @@ class _Judgement:
         return self._told(related)
 
     def _of_another(self, statement: Statement) -> bool:
-        return _about_another(self._reading, self._clause(statement), self._fields)
+        return self._fields.is_elsewhere(self._clause(statement))
 
     def _clause(self, statement: Statement) -> Clause:
         return self._reading.clauses[statement.clause]
@@ -188,7 +183,7 @@ class _Judgement:
                 if not _OTHER_BUSINESS.search(clause.text):
                     yield clause
             elif clause.sentence in sentences or latest < clause.sentence <= latest + SENTENCES_BEHIND:
-                is_new = _blocks(clause, speaks.get(number)) or _about_another(self._reading, clause, self._fields)
+                is_new = _blocks(clause, speaks.get(number)) or self._fields.is_elsewhere(clause)
                 if clause.sentence > latest and is_new:
                     return
                 if self._carries(clause, speaks.get(number)):

@@ -46,6 +46,9 @@ _SCALES = {"thousand": 1_000, "million": 1_000_000}
 _REPEATS = {"double": 2, "triple": 3, "treble": 3}
 _WORDS = {*_DIGITS, *_TEENS, *_TENS, *_SCALES, "hundred"}
 
+_FIRST = {*_DIGITS, *_TEENS, *_TENS, *_REPEATS, "a"}
+"""What a row of number words can begin with, beside figures."""
+
 _FAMILIES = {
     "dollar": ("USD", "CAD", "AUD", "NZD", "SGD", "HKD", "MXN"),
     "pound": ("GBP",),
@@ -181,6 +184,9 @@ def _pieces(words: tuple[str, ...]) -> Iterator[_Piece]:
     at, behind = 0, -1
     while at < len(words):
         end = at
+        if words[at] not in _FIRST and not words[at][0].isdecimal():
+            at += 1
+            continue
         while end < len(words) and _goes_on(words, at, end):
             end += 1
         if end > at:

@@ -76,8 +76,8 @@ class Heard:
     """What was heard of a reply.
 
     ``cut`` says that there was more to it than ``text``. ``ends_ms`` are the ends of its words (as blanks divide the
-    text) and ``played_ms`` is how much was played, both in ms from the beginning of the reply; where they are known, the
-    words of a cut reply count up to `CUT_MARGIN_MS` before the cut. A text that is heard whole needs neither.
+    text) and ``played_ms`` is how much was played, both in ms from the beginning of the reply; where they are known,
+    the words of a cut reply count up to `CUT_MARGIN_MS` before the cut. A text that is heard whole needs neither.
 
     Raises:
         UsageError: there are times, but not one for each word.
