@@ -35,8 +35,8 @@ def operation(**changes: Any) -> Operation:
     row = Operation(
         op_id=OP_ID, kind="refund", subject="order:4417", slot="full", party="customer:81", provider="payments",
         authority=Authority.AUTOMATIC, must_hear="amount,card", rev=1, terms_json=written,
-        params_hash=params_hash("refund", "full", written), state=State.REQUESTED, state_version=1, milestone="requested",
-        fact_version=1,
+        params_hash=params_hash("refund", "full", written), state=State.REQUESTED, state_version=1,
+        milestone="requested", fact_version=1,
         amend_json=None, escalated="", changed_at_ms=0,
     )  # fmt: skip
     return replace(row, **changes)

@@ -20,7 +20,7 @@ from functools import lru_cache
 from callwright.declare.actions import Authority
 from callwright.ledger.operation import OPERATION, Actor, State, Step
 from callwright.ledger.page import Page
-from callwright.ledger.provider import Observed, Outcome
+from callwright.ledger.provider import Idempotency, Observed, Outcome
 from callwright.ledger.rows import (
     UNRESOLVED,
     Attempt,
@@ -41,7 +41,7 @@ def fold(page: Page, op_id: str, n: int, observed: Observed, source: Actor) -> O
     operation = page.operation(op_id)
     attempts = page.attempts(op_id)
     attempt = next(each for each in attempts if each.n == n)
-    seen = _weighed(attempt, observed, source)
+    seen = _weighed(page, operation, attempt, observed, source)
     before = page.tx.find(Evidence, op_id=op_id, n=n)
     row = Evidence(
         evidence_id(op_id, n, source, seen.outcome.value, seen.reference, seen.version, seen.reason),
@@ -79,8 +79,12 @@ def _follows(later: Evidence, earlier: Evidence) -> bool:
     return later.version is not None and earlier.version is not None and later.version > earlier.version
 
 
-def _weighed(attempt: Attempt, observed: Observed, source: Actor) -> Observed:
-    """What an observation is worth: not what was asked for, or about one send of several, it is a doubt."""
+def _weighed(page: Page, operation: Operation, attempt: Attempt, observed: Observed, source: Actor) -> Observed:
+    """What an observation is worth.
+
+    It is a doubt if it is not what was asked for, and if it speaks of one send of several. Where a provider takes up
+    again what came to nothing, that is final only when no other send of the same key can land any more.
+    """
     terms = read_terms(attempt.terms_json)
     token = terms.card.token if terms.card else None
     asked = (terms.amount, token, attempt.reference)
@@ -92,6 +96,10 @@ def _weighed(attempt: Attempt, observed: Observed, source: Actor) -> Observed:
     speaks_of_one_send = source is Actor.ADAPTER and observed.outcome in (Outcome.NOT_APPLIED, Outcome.NOT_SENT)
     if speaks_of_one_send and attempt.sends > 1:
         return Observed(Outcome.UNKNOWN, reason=f"repeat_{observed.outcome.value}")
+    traits = page.traits_of(operation)
+    may_land = attempt.sends > 1 and page.now_ms < attempt.sent_at_ms + traits.request_max_ms
+    if may_land and observed.outcome in _REFUSED and traits.idempotency is Idempotency.RESUME:
+        return Observed(Outcome.UNKNOWN, observed.reference, reason=f"may_resume_{observed.outcome.value}")
     return observed
 
 

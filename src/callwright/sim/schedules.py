@@ -36,6 +36,7 @@ from callwright.ledger.store import MemoryStore, Store, Transaction
 from callwright.providers.payments import Payments
 from callwright.runtime.dispatcher import POINTS, Ledger
 from callwright.sim.provider import Answers, Charge, Desk, Destinations, Fault, ProviderSettings, oracle
+from callwright.sim.provider.book import Ask as BookAsk
 from callwright.sim.provider.http import serve
 from callwright.sim.provider.messages import KEY_HEADER, Call, Way
 from callwright.sim.provider.settings import FAULTS
@@ -95,6 +96,8 @@ class Schedule:
     moves: tuple[Move, ...]
     crashes: tuple[Crash, ...]
     patience: Patience
+    by_hand: bool
+    """A person has refunded everything at the provider before anybody asks, and past the ledger."""
     twin_at_ms: Ms | None
     """A second process opens the same store then, while the first one lives."""
     lasts_ms: Ms
@@ -123,13 +126,17 @@ def schedule(seed: int) -> Schedule:
     )
     last_ms = max(move.at_ms for move in moves)
     down_ms = sum(crash.gap_ms for crash in crashes)
-    settings = _settings(chance, until_ms=last_ms + down_ms + 10 * _MINUTE)
+    by_hand = chance.random() < 0.03
+    settings = _BY_HAND if by_hand else _settings(chance, until_ms=last_ms + down_ms + 10 * _MINUTE)
     days = "pending-days" in settings.faults or "reversed" in settings.faults
     long_ms = 150 * _HOUR if days else 0
     lasts_ms = last_ms + down_ms + 10 * _MINUTE + settings.late_ms[1] + QUIET_MS + long_ms
     twin_at_ms = chance.randint(0, last_ms + _MINUTE) if chance.random() < 0.1 else None
     patience = Patience(ask_ms=chance.choice((500, 2_000, 5_000)))
-    return Schedule(seed, settings, moves, crashes, patience, twin_at_ms, lasts_ms)
+    return Schedule(seed, settings, moves, crashes, patience, by_hand, twin_at_ms, lasts_ms)
+
+
+_BY_HAND = ProviderSettings(faults={"already-refunded": Fault()})
 
 
 def _moves(chance: Random, slots: tuple[tuple[str, int], ...]) -> Iterator[Move]:
@@ -277,6 +284,8 @@ class _Play:
         self._opened = asyncio.Event()
 
     async def run(self) -> Played:
+        if self._plan.by_hand:
+            self._desk.book.open(BookAsk(SUBJECT, CAPTURED, CARDS[0].token, "by hand", "by hand"), "by hand", 0)
         moves = asyncio.get_running_loop().create_task(self._move())
         twin = asyncio.get_running_loop().create_task(self._twin())
         await self._live()
@@ -398,7 +407,7 @@ _GRANTING = (Verdict.CREATED, Verdict.JOINED, Verdict.AMENDED)
 def _claim(operation: Operation, attempts: list[Attempt]) -> oracle.Claim:
     terms = operation.terms
     assert terms.amount is not None
-    own = [attempt for attempt in attempts if attempt.op_id == operation.op_id]
+    own = [each for each in attempts if (each.op_id, each.params_hash) == (operation.op_id, operation.params_hash)]
     return oracle.Claim(
         operation.op_id,
         operation.subject,
