@@ -81,7 +81,8 @@ UNSURE = _words(
 """That the outcome is not known, which is a milestone of its own."""
 MAY_BE_UNKNOWN = _words(r"whether|if|that|confirmation|answer|reply|word|news|yet|unknown|open|seen")
 ELSEWHERE = _words(
-    r"(?:someone|somebody|anyone|everyone) else|(?:another|other|previous|last) (?:customer|caller|person|order)s?",
+    r"(?:someone|somebody|anyone|everyone) else|(?:another|other|previous|earlier|last) "
+    r"(?:customer|caller|person|order|refund|booking|cancellation|attempt|try|one)s?",
     r"by mistake|in error|wrong (?:card|account|person|customer)",
     r"last (?:year|month|week|time|spring|summer|autumn|fall|winter)|(?:years?|months?|weeks?|a while) ago|previously",
     r"in the past|back (?:in|then)(?! (?:your|the))",
