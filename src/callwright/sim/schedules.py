@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -257,22 +257,21 @@ _NOWHERE = httpx.MockTransport(lambda request: httpx.Response(500))
 # Playing
 
 
-def play(plan: Schedule, *, policy: Callable[[Ledger], None] = lambda ledger: None) -> Played:
-    """Play a schedule in virtual time, and judge it. ``policy`` may put a ledger out of order, to try the judge."""
+def play(plan: Schedule) -> Played:
+    """Play a schedule in virtual time, and judge it."""
 
     async def main() -> Played:
-        return await _Play(plan, policy).run()
+        return await _Play(plan).run()
 
     return run_virtual(main())
 
 
 class _Play:
-    def __init__(self, plan: Schedule, policy: Callable[[Ledger], None]) -> None:
+    def __init__(self, plan: Schedule) -> None:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         self._now_ms = loop.now_ms
         self._plan = plan
-        self._policy = policy
         self._store = MemoryStore()
         self._desk = Desk(plan.settings, [Charge(SUBJECT, CAPTURED, tuple(card.token for card in CARDS))], plan.seed)
         self._crashes = list(plan.crashes)
@@ -289,7 +288,10 @@ class _Play:
         moves = asyncio.get_running_loop().create_task(self._move())
         twin = asyncio.get_running_loop().create_task(self._twin())
         await self._live()
-        await asyncio.gather(moves, twin)
+        moves.cancel()
+        for ended in await asyncio.gather(moves, twin, return_exceptions=True):
+            if isinstance(ended, Exception):
+                raise ended
         self._judge()
         return Played(self._problems, self._counts)
 
@@ -297,9 +299,7 @@ class _Play:
         client = MortalClient(self._desk, life, 10_000)
         payments = Payments(ADDRESS, self._desk.settings.traits, client=client)
         store, patience = MortalStore(self._store, life), self._plan.patience
-        ledger = Ledger(store, [payments], clock=self._now_ms, patience=patience, crash_at=life.crash_at)
-        self._policy(ledger)
-        return ledger
+        return Ledger(store, [payments], clock=self._now_ms, patience=patience, crash_at=life.crash_at)
 
     async def _live(self) -> None:
         """One process after another, until the schedule is over."""
@@ -311,6 +311,9 @@ class _Play:
                     await self._until(life)
             except Died:
                 self._counts["died while starting"] += 1
+            except LedgerError as problem:
+                self._problems.append(f"record: {problem}")
+                return
             self._opened.clear()
             if life.crash:
                 self._counts[f"died {life.crash.point}"] += 1
@@ -327,9 +330,12 @@ class _Play:
         """A second process on the same store, for two minutes."""
         if self._plan.twin_at_ms is not None:
             await asyncio.sleep(self._plan.twin_at_ms / 1000)
-            async with self._open(Life([])):
-                self._counts["two processes"] += 1
-                await asyncio.sleep(120)
+            try:
+                async with self._open(Life([])):
+                    self._counts["two processes"] += 1
+                    await asyncio.sleep(120)
+            except LedgerError as problem:
+                self._problems.append(f"record: {problem}")
 
     async def _move(self) -> None:
         """Let the callers call; where no process is there to answer, they call again later."""
@@ -377,7 +383,7 @@ class _Play:
         self._counts.update({f"fault {name}": count for name, count in self._desk.faults.fired.items() if count})
         self._counts.update(f"{event.source.name} {event.step.name}" for event in events if event.step and event.source)
         self._counts.update(f"escalated {each.escalated}" for each in operations if each.escalated)
-        self._problems += _audit(self._store, traits)
+        self._problems += [f"record: {problem}" for problem in _audit(self._store, traits)]
 
     def _taken_hold(self, operations: list[Operation], attempts: list[Attempt]) -> Iterator[oracle.Grant]:
         """A change that was wished for is authorised from the attempt on that it was made with."""
