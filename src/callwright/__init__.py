@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from callwright.core.session import Can as Can
     from callwright.core.session import Ending as Ending
     from callwright.core.toolcalls import AfterOutput as AfterOutput
+    from callwright.declare.actions import AUTOMATIC as AUTOMATIC
+    from callwright.declare.actions import Authority as Authority
+    from callwright.declare.actions import Card as Card
+    from callwright.declare.actions import Money as Money
+    from callwright.declare.actions import Terms as Terms
     from callwright.declare.agent import Agent as Agent
     from callwright.declare.agent import ModelChoice as ModelChoice
     from callwright.declare.agent import openai as openai
@@ -26,27 +31,40 @@ if TYPE_CHECKING:
     from callwright.errors import CallwrightError as CallwrightError
     from callwright.errors import ConnectionFailed as ConnectionFailed
     from callwright.errors import DeclarationError as DeclarationError
+    from callwright.errors import LedgerError as LedgerError
     from callwright.errors import LineFailed as LineFailed
+    from callwright.errors import Refuse as Refuse
     from callwright.errors import UsageError as UsageError
+    from callwright.ledger.provider import Provider as Provider
     from callwright.runtime.call import CallResult as CallResult
     from callwright.runtime.call import run as run
+    from callwright.runtime.dispatcher import Ledger as Ledger
 
 _PLACES = {
+    "AUTOMATIC": "declare.actions",
     "AfterOutput": "core.toolcalls",
     "Agent": "declare.agent",
+    "Authority": "declare.actions",
     "CallResult": "runtime.call",
     "CallwrightError": "errors",
     "Can": "core.session",
+    "Card": "declare.actions",
     "ConnectionFailed": "errors",
     "Context": "declare.tools",
     "DeclarationError": "errors",
     "Ending": "core.session",
     "Facts": "declare.tools",
+    "Ledger": "runtime.dispatcher",
+    "LedgerError": "errors",
     "LineFailed": "errors",
     "ModelChoice": "declare.agent",
+    "Money": "declare.actions",
+    "Provider": "ledger.provider",
+    "Refuse": "errors",
     "Source": "core.heard",
     "Speaker": "core.heard",
     "Spoken": "declare.tools",
+    "Terms": "declare.actions",
     "Turn": "core.heard",
     "UsageError": "errors",
     "openai": "declare.agent",
@@ -56,21 +74,30 @@ _PLACES = {
 }
 
 __all__ = [
+    "AUTOMATIC",
     "AfterOutput",
     "Agent",
+    "Authority",
     "CallResult",
     "CallwrightError",
     "Can",
+    "Card",
     "ConnectionFailed",
     "Context",
     "DeclarationError",
     "Ending",
     "Facts",
+    "Ledger",
+    "LedgerError",
     "LineFailed",
     "ModelChoice",
+    "Money",
+    "Provider",
+    "Refuse",
     "Source",
     "Speaker",
     "Spoken",
+    "Terms",
     "Turn",
     "UsageError",
     "openai",
