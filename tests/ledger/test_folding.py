@@ -112,6 +112,16 @@ def test_i8_a_refusal_of_a_repeat_says_nothing_about_the_first_send(outcome):
     assert desk.see(op_id, outcome).state is State.UNKNOWN
 
 
+@pytest.mark.parametrize("door", [Actor.RECONCILER, Actor.WEBHOOK, Actor.HUMAN])
+def test_that_nothing_left_only_the_send_itself_can_say(door):
+    """Found by the stateful test: a resolved attempt under an operation in doubt."""
+    desk, op_id = running()
+    assert desk.see(op_id, Outcome.NOT_SENT, door).state is State.UNKNOWN
+    assert desk.do(lambda page: page.attempts(op_id))[0].is_unresolved
+    assert desk.see(op_id, Outcome.NOT_SENT).state is State.UNKNOWN  # a sender that was taken for gone
+    assert desk.do(lambda page: page.attempts(op_id))[0].is_unresolved
+
+
 def test_a_look_up_that_shows_a_failed_object_is_proof_after_any_number_of_sends():
     desk, op_id = running()
     desk.see(op_id, Outcome.UNKNOWN)

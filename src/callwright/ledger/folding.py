@@ -82,8 +82,9 @@ def _follows(later: Evidence, earlier: Evidence) -> bool:
 def _weighed(page: Page, operation: Operation, attempt: Attempt, observed: Observed, source: Actor) -> Observed:
     """What an observation is worth.
 
-    It is a doubt if it is not what was asked for, and if it speaks of one send of several. Where a provider takes up
-    again what came to nothing, that is final only when no other send of the same key can land any more.
+    It is a doubt if it is not what was asked for, and if it speaks of one send of several; that nothing left, only the
+    send itself can say. Where a provider takes up again what came to nothing, that is final only when no other send of
+    the same key can land any more.
     """
     terms = read_terms(attempt.terms_json)
     token = terms.card.token if terms.card else None
@@ -93,9 +94,11 @@ def _weighed(page: Page, operation: Operation, attempt: Attempt, observed: Obser
         ours is not None and theirs is not None and ours != theirs for ours, theirs in zip(asked, shown, strict=True)
     ):
         return Observed(Outcome.UNKNOWN, reason="mismatch", escalates=True)
-    speaks_of_one_send = source is Actor.ADAPTER and observed.outcome in (Outcome.NOT_APPLIED, Outcome.NOT_SENT)
-    if speaks_of_one_send and attempt.sends > 1:
-        return Observed(Outcome.UNKNOWN, reason=f"repeat_{observed.outcome.value}")
+    is_answer = source is Actor.ADAPTER and attempt.sends == 1
+    if observed.outcome is Outcome.NOT_SENT and not (is_answer and operation.state is State.RUNNING):
+        return Observed(Outcome.UNKNOWN, reason="not_sent_now")
+    if observed.outcome is Outcome.NOT_APPLIED and source is Actor.ADAPTER and not is_answer:
+        return Observed(Outcome.UNKNOWN, reason="repeat_refused")
     traits = page.traits_of(operation)
     may_land = attempt.sends > 1 and page.now_ms < attempt.sent_at_ms + traits.request_max_ms
     if may_land and observed.outcome in _REFUSED and traits.idempotency is Idempotency.RESUME:
