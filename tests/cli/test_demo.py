@@ -2,30 +2,67 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
+from click.testing import Result
 from tests.cli.calling import callwright
 
+from callwright.cli.demo import DEMOS
 
-@pytest.mark.parametrize("columns", [80, 120])
-def test_the_demo_fits_the_terminal_and_is_plain_in_a_pipe(columns: int, tmp_path: Path) -> None:
-    result = callwright("demo", "--out", tmp_path, columns=columns)
+Shown = Callable[[str, int], tuple[Result, Path]]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Shown:
+    """A demo by name, so many columns wide, and where its files are; each is played once."""
+
+    @cache
+    def play(name: str, columns: int) -> tuple[Result, Path]:
+        directory = tmp_path_factory.mktemp("demo")
+        return callwright("demo", name, "--out", directory, columns=columns), directory
+
+    return play
+
+
+@pytest.mark.parametrize(("name", "columns"), [("check-in", 80), ("check-in", 120), ("pickup", 80)])
+def test_the_demo_fits_the_terminal_and_is_plain_in_a_pipe(name: str, columns: int, demo: Shown) -> None:
+    result, directory = demo(name, columns)
     assert result.exit_code == 0, result.output
-    lines = [line for line in result.stdout.splitlines() if str(tmp_path) not in line]
+    lines = [line for line in result.stdout.splitlines() if str(directory) not in line]
     assert max(map(len, lines)) <= columns
     assert [line for line in lines if line != line.rstrip()] == []
     assert "\x1b" not in result.stdout
     assert not result.stderr
 
 
-def test_the_demo_marks_what_the_naive_client_believes_and_nobody_heard(tmp_path: Path) -> None:
-    naive, ours = callwright("demo", "--out", tmp_path, columns=120).stdout.split("\ncallwright  ")
+def test_the_demo_marks_what_the_naive_client_believes_and_nobody_heard(demo: Shown) -> None:
+    result, directory = demo("check-in", 120)
+    naive, ours = result.stdout.split("\ncallwright  ")
     assert "[of one hundred dollars" in naive.replace("\n", " ")
     assert "words that the caller never heard" in naive
     assert "Client and server believe what the caller heard, and nothing else." in ours
     assert "[of one" not in ours
-    assert {path.name for path in tmp_path.iterdir()} == {
+    assert {path.name for path in directory.iterdir()} == {
         "check-in-naive-lag-ms-1500-1",
         "check-in-callwright-lag-ms-1500-1",
+    }
+
+
+def test_the_demo_of_the_edges_shows_what_was_lost_and_how_much_of_the_goodbye_was_heard(demo: Shown) -> None:
+    result, directory = demo("pickup", 80)
+    calls = [" ".join(part.split()) for part in re.split(r"\n(?:naive|callwright)  ", result.stdout)[1:]]
+    naive, ours, naive_talk_over, ours_talk_over = calls
+    for before in (naive, naive_talk_over):
+        assert "The model never heard 6 words of the caller's." in before
+        assert "The caller heard 1.01 s of a goodbye of 4.74 s." in before
+    assert "hung up on a caller who spoke" in naive_talk_over
+    for after in (ours, ours_talk_over):
+        assert "No word of the caller's was lost, and he heard the whole goodbye." in after
+    assert "taken back: the call went on" in ours_talk_over
+    assert {path.name for path in directory.iterdir()} == {
+        f"{scenario}-{client}-1" for scenario in DEMOS["pickup"].scenarios for client in ("naive", "callwright")
     }
