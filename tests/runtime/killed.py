@@ -2,8 +2,8 @@
 
     python killed.py LEDGER BOOK POINT
 
-The provider is a file of its own, to which each effect is a line; a repeat of a key adds none. Its first answer is a break
-after the effect, so that every life goes through a doubt.
+The provider is a file of its own, to which each effect is a line; a repeat of a key adds none. Its first answer is
+lost after the effect, so that every life goes through a doubt.
 """
 
 from __future__ import annotations
