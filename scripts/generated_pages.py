@@ -112,6 +112,7 @@ def trace_rows() -> str:
         "`on`: from the tools and the app": events.AppEvent,
         "`do`: to the model": commands.ModelCommand,
         "`do`: to the line": commands.LineCommand,
+        "`do`: to the ear on the caller's level": commands.WatchCommand,
         "`do`: to the tool runner and the record": commands.StartTool | commands.NoteAnomaly,
     }
     told = [kind for kinds in parts.values() for kind in get_args(kinds)]
