@@ -129,6 +129,26 @@ def test_a_person_settles_a_doubt_with_a_reference():
     run_virtual(main())
 
 
+def test_what_a_person_has_seen_to_leaves_the_outbox_and_a_doubt_stays_his():
+    async def main() -> None:
+        kept = record()
+        answer = await _running(kept)
+        key = provider_key(answer.op_id, 1, 1)
+        await kept.observe(key, Observed(Outcome.UNKNOWN, reason="mismatch", escalates=True))
+        (row,) = await kept.outbox()
+        assert (row.kind, row.reason) == ("person", "mismatch")
+        assert "Somebody will look at it" in (await kept.done(row.op_id, row.version)).sentence
+        assert await kept.outbox() == ()
+        await kept.observe(key, Observed(Outcome.APPLIED, "re_1"), Actor.HUMAN)
+        assert (await kept.done(row.op_id, row.version)).sentence.endswith("is done.")
+        assert await kept.problems() == ()
+        with pytest.raises(LedgerError, match="nothing of operation"):
+            await kept.done(row.op_id, 99)
+        kept.close()
+
+    run_virtual(main())
+
+
 def test_what_was_told_is_kept_for_each_fact():
     async def main() -> None:
         kept = record()

@@ -21,6 +21,7 @@ from callwright.ledger.store import MemoryStore, Store
 from callwright.runtime import dispatcher
 from callwright.runtime.dispatcher import POINTS, Ledger
 from callwright.sim.provider import Answers, Fault, ProviderSettings, StandIn
+from callwright.sim.provider.book import Sent
 from callwright.sim.provider.oracle import duplicate_effects, live_effects
 from callwright.sim.schedules import POINTS_OF_DEATH, Crash, Life, MortalStore
 from callwright.sim.vloop import VirtualLoop, run_virtual
@@ -250,6 +251,25 @@ def test_reconciling_by_hand_asks_at_once():
             return await ledger.reconcile(answer.op_id)
 
     assert run_virtual(main()).milestone == "confirmed"
+
+
+def test_c084_a_retry_after_a_time_out_asks_first_and_charges_once():
+    """The provider acts after 32 s, the limit is 30 s, and the caller asks again at 31 s."""
+    provider = stand_in(faults={"late": Fault(times=1)}, late_ms=(32_000, 32_000), lag_ms=60_000)
+
+    async def main() -> list[str]:
+        told: list[str] = []
+        async with Ledger(MemoryStore(), [provider.adapter(timeout_ms=30_000)], clock=clock()) as ledger:
+            ledger.subscribe(lambda fact: told.append(fact.milestone))
+            await ledger.propose(ask())
+            await asyncio.sleep(31)
+            assert (await ledger.propose(ask())).verdict is Verdict.JOINED
+            await asyncio.sleep(600)
+            return told
+
+    assert run_virtual(main()) == ["requested", "running", "unknown", "accepted", "confirmed"]
+    assert done(provider) == [EFFECT]
+    assert len([entry for entry in provider.book.entries if isinstance(entry, Sent)]) == 1
 
 
 class Raising:

@@ -10,13 +10,14 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 from callwright.errors import LedgerError
 from callwright.ids import Ms
 from callwright.ledger import asking, audit, folding
 from callwright.ledger.asking import Answer, Ask
-from callwright.ledger.operation import Actor
+from callwright.ledger.operation import SETTLED, Actor
 from callwright.ledger.page import Page, Patience
 from callwright.ledger.provider import Observed, Provider
 from callwright.ledger.rows import Operation, Outbox, Told
@@ -149,6 +150,24 @@ class Record:
     async def outbox(self) -> tuple[Outbox, ...]:
         """What is owed outside the calls and was not done yet, oldest first."""
         return await self.commit(lambda page: tuple(page.tx.find(Outbox, done_at_ms=None)))
+
+    async def done(self, op_id: str, version: int) -> FactChanged:
+        """Take a row off the outbox: a person has seen to it. An operation in doubt stays a person's until it is settled.
+
+        Raises LedgerError if there is no such row.
+        """
+
+        def write(page: Page) -> FactChanged:
+            row = page.tx.get(Outbox, op_id, version)
+            if row is None:
+                raise LedgerError(f"the outbox has nothing of operation {op_id} at version {version}")
+            page.tx.update(replace(row, done_at_ms=page.now_ms))
+            operation = page.operation(op_id)
+            if operation.escalated and operation.state in SETTLED:
+                operation = page.note(operation, Actor.HUMAN, "seen to", escalated="")
+            return fact_of(operation)
+
+        return await self.commit(write)
 
     # Checking
 

@@ -123,11 +123,11 @@ def _unknown(page: Page, operation: Operation, attempts: list[Attempt]) -> Next:
     may_repeat = _may_repeat(page, attempt, traits)
     if may_repeat and (is_absent or traits.on_ambiguous is OnAmbiguous.SAME_KEY):
         return _repeat(page, operation, attempt)
-    was_asked = attempt.asked_at_ms > attempt.sent_at_ms and attempt.asked_at_ms >= operation.changed_at_ms
+    since = max(attempt.sent_at_ms, operation.changed_at_ms)
+    was_asked = attempt.asked_at_ms > since
     if was_asked and ((is_absent and not may_repeat) or page.now_ms >= attempt.opened_at_ms + page.patience.doubt_ms):
         operation = page.escalate(operation, Actor.CLOCK, "unknown")
-    since = attempt.sent_at_ms
-    due_at_ms = _ask_at(page, since, attempt.asked_at_ms) if attempt.asked_at_ms > since else page.now_ms
+    due_at_ms = _ask_at(page, since, attempt.asked_at_ms) if was_asked else page.now_ms
     return _ask(page, Act.LOOK_UP, operation, attempt, due_at_ms)
 
 
