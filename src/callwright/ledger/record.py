@@ -152,7 +152,7 @@ class Record:
         return await self.commit(lambda page: tuple(page.tx.find(Outbox, done_at_ms=None)))
 
     async def done(self, op_id: str, version: int) -> FactChanged:
-        """Take a row off the outbox: a person has seen to it. An operation in doubt stays a person's until it is settled.
+        """Take a row off the outbox: a person has seen to it. An operation in doubt stays his until it is settled.
 
         Raises LedgerError if there is no such row.
         """
