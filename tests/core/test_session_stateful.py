@@ -162,7 +162,7 @@ class World(RuleBasedStateMachine):
                     self.outputs[tool_call_id] = None
                     is_open = tool_call_id in self.ending and "still open" in output
                     assert not is_open or do.UnwatchCaller() in batch
-                case do.UnwatchCaller():
+                case do.UnwatchCaller() if self.session.pickup.stage is not Stage.PARTING:
                     assert self.ending, "a goodbye is withdrawn once"
                     self.withdrawn.update(dict.fromkeys(self.ending))
                     self.ending = []

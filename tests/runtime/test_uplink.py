@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from callwright.audio.formats import FRAME_MS
+from callwright.errors import UsageError
 from callwright.runtime.uplink import HOLD_MS, Uplink
 from callwright.wire.codec import encode_append
 
@@ -69,3 +71,39 @@ def test_an_uplink_that_is_closed_sends_nothing() -> None:
     uplink = Uplink()
     uplink.frame(b"\x00")
     assert (uplink.sent_ms, uplink.held_sent_ms, uplink.held_ms) == (0, 0, 20)
+
+
+@given(held=st.integers(0, 20), live=st.integers(0, 5), late=st.integers(1, 5))
+def test_after_the_end_nothing_is_sent_or_held(held: int, live: int, late: int) -> None:
+    uplink, sent = Uplink(), Sent()
+    given_frames = frames(held + live + late)
+    for frame in given_frames[:held]:
+        uplink.frame(frame)
+    if live:
+        uplink.open(sent, 0)
+    for frame in given_frames[held : held + live]:
+        uplink.frame(frame)
+    uplink.shut()
+    for frame in given_frames[held + live :]:
+        uplink.frame(frame)
+    assert sent == [encode_append(frame) for frame in given_frames[: held + live if live else 0]]
+    assert (uplink.held_ms, uplink.frames) == (0, held + live + late)
+
+
+@pytest.mark.parametrize(("connect_ms", "lost_frames"), [(1_500, 0), (1_900, 0), (2_600, 0), (4_900, 0), (6_500, 75)])
+def test_c046_what_a_slow_connection_costs(connect_ms: int, lost_frames: int) -> None:
+    uplink, sent = Uplink(5_000), Sent()
+    for frame in frames(connect_ms // FRAME_MS):
+        uplink.frame(frame)
+    uplink.open(sent, connect_ms)
+    assert uplink.lost_ms == lost_frames * FRAME_MS
+    assert sent[0] == encode_append(frames(1, first=lost_frames)[0])
+
+
+def test_a_hold_is_at_least_nothing() -> None:
+    with pytest.raises(UsageError, match="hold_ms is -1"):
+        Uplink(-1)
+    uplink, sent = Uplink(0), Sent()
+    uplink.frame(b"\x00")
+    uplink.open(sent, 0)
+    assert (sent, uplink.lost_ms) == ([], FRAME_MS)

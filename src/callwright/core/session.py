@@ -102,6 +102,8 @@ class Session:
         """
         if self.pickup.stage is Stage.OVER and not isinstance(event, _COUNTS_AFTER_THE_END):
             return
+        if self.pickup.stage is Stage.PARTING and isinstance(event, on.ModelEvent):
+            return
         try:
             self._handlers[type(event)](event, now_ms)
         except IllegalTransition as problem:
