@@ -142,7 +142,7 @@ def test_a_goodbye_longer_than_the_cap_is_not_cut_by_a_line_that_returns_no_mark
     assert call.line.heard_ms(A, 60_000) == 15_000
 
 
-@pytest.mark.parametrize("speed", [1, 30])
+@pytest.mark.parametrize("speed", [1, 30, 1_000])
 @pytest.mark.parametrize("reports", BOTH_LINES)
 def test_c051_a_goodbye_of_15_s_plays_whole(reports, speed):
     call = Call(FakeLine(reports))

@@ -70,6 +70,12 @@ async def endless(ctx: cw.Context[dict[str, int]]) -> str:
     return ""
 
 
+@desk.tool(after=cw.AfterOutput.HANG_UP)
+async def end_call(ctx: cw.Context[dict[str, int]], reason: str, goodbye: cw.Spoken) -> str:
+    """End the call."""
+    return reason
+
+
 class Model(ScriptedModel):
     """A scripted model that keeps what it is sent, with the instant."""
 

@@ -32,8 +32,8 @@ FIRST_AUDIO_MS: Ms = 1_000
 """How long the first audio of a farewell may take after its response has ended."""
 MORE_AUDIO_MS: Ms = 1_000
 """How long after its latest audio a farewell counts as complete, where the end of its response does not tell."""
-NO_REPORT_MS: Ms = 1_000
-"""A line that has reported nothing of the farewell is given at least its length and so much more."""
+LATE_REPORT_MS: Ms = 1_000
+"""But no line is given up sooner than so long after it should have told more: marks may be far apart, or not come."""
 AT_ONCE_MS: Ms = 100
 """A response that ends so soon after its end call may have ended before its audio came."""
 SAID_BEFORE_MS: Ms = 1_000
@@ -117,10 +117,10 @@ class Scene:
     """All that the line has confirmed as played."""
     at_ear_ms: Ms
     """When the last of what was played is at the ear."""
-    dry_ms: Ms
-    """When a line without lag has played all that it was handed."""
-    is_working: bool
-    """Work whose result the caller is to hear is not through."""
+    report_due_ms: Ms
+    """When the line should have told what it played next, if it plays; 0 where it tells as it goes."""
+    outstanding: int
+    """How much work whose result the caller is to hear is not through."""
 
 
 class Fate(Enum):
@@ -292,7 +292,7 @@ class Goodbye:
             if due_ms is None or now_ms < due_ms:
                 return None
             self._awaits_audio = False
-        if scene.is_working:
+        if scene.outstanding:
             if self.stage is not Stage.HELD:
                 self._move(Cue.WORKING, now_ms)
             return Fate.HANDED_OVER if now_ms >= self._since_ms + HANDOVER_MS else None
@@ -304,10 +304,9 @@ class Goodbye:
 
     def _capped_ms(self) -> Ms:
         """When an unfinished farewell is waited for no longer."""
-        if self._moved_at_ms is not None:
-            return max(self._progress_at_ms, self._moved_at_ms) + STALL_CAP_MS
-        dry_ms = self._scene.dry_ms if self._scene else 0
-        return max(self._progress_at_ms + STALL_CAP_MS, dry_ms + NO_REPORT_MS)
+        progress_at_ms = max(self._progress_at_ms, self._moved_at_ms or 0)
+        report_due_ms = self._scene.report_due_ms if self._scene else 0
+        return max(progress_at_ms + STALL_CAP_MS, report_due_ms + LATE_REPORT_MS)
 
     def _due_ms(self) -> Ms | None:
         """When the farewell is over, as far as is known: it was played, it is at the ear, and no more is expected."""

@@ -79,8 +79,8 @@ class Leave:
             is_busy=self._playout.is_busy(),
             played_ms=self._playout.confirmed_ms(),
             at_ear_ms=self._cuts.at_ear_ms(),
-            dry_ms=self._playout.dry_ms,
-            is_working=bool(running) and is_model_there,
+            report_due_ms=self._playout.report_due_ms(),
+            outstanding=len(running) if is_model_there else 0,
         )
         fate = self._goodbye.look(scene, now_ms)
         if fate is None:

@@ -122,7 +122,7 @@ class Playout:
         self._ended_responses: dict[ResponseId, None] = {}
         self._played_out: list[ItemId] = []
         self._mark_count = 0
-        self.dry_ms: Ms = 0
+        self._dry_ms: Ms = 0
         """When a line without lag has played all that it was handed; with a lag, a gap comes so much later."""
 
     def audio(self, response_id: ResponseId, item_id: ItemId, samples: Samples, now_ms: Ms) -> list[Command]:
@@ -239,7 +239,7 @@ class Playout:
             item.state = PLAYOUT.after(item.state, Cue.CUT_OFF)
             item.marks.clear()
         self._live.clear()
-        self.dry_ms = now_ms
+        self._dry_ms = now_ms
         self.generation += 1
         return [ClearPlayout(self.generation)], cuts
 
@@ -258,6 +258,16 @@ class Playout:
     def confirmed_ms(self) -> Ms:
         """How much the line has confirmed as played, of all items: any change of it is progress."""
         return sum(item.played_ms for item in self._items.values())
+
+    def report_due_ms(self) -> Ms:
+        """When a line with marks should have told more than it did: its next mark is reached. 0 where none is out."""
+        if not self._live or self.reports is PlayedReports.PULLED:
+            return 0
+        item = self._live[0]
+        if item.played_at_ms is None:
+            return self._dry_ms
+        next_ms = item.marks[0][1] if item.marks else self._received_ms(item)
+        return item.played_at_ms + next_ms - item.played_ms
 
     def refuse(self, response_id: ResponseId) -> None:
         """Play nothing that this response still sends."""
@@ -301,8 +311,8 @@ class Playout:
     def _hand_on(self, item: _Item, samples: Samples, now_ms: Ms) -> list[Command]:
         commands: list[Command] = []
         is_still = item.played_at_ms is None and not item.marks
-        is_after_gap = is_still or now_ms > self.dry_ms
-        self.dry_ms = max(self.dry_ms, now_ms) + samples * 1000 // self.rate_hz
+        is_after_gap = is_still or now_ms > self._dry_ms
+        self._dry_ms = max(self._dry_ms, now_ms) + samples * 1000 // self.rate_hz
         if self.reports is PlayedReports.MARKS and is_after_gap:
             first = min(samples, FIRST_MARK_MS * self.rate_hz // 1000)
             commands += [self._play(item, first), *self._mark(item)]

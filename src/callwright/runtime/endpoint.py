@@ -31,8 +31,8 @@ TOO_BIG = 1009
 
 _PORTS: Final = {"ws": 80, "wss": 443}
 _REFUSALS: Final[Mapping[int, str]] = {
-    401: "{key} was refused: it is missing, wrong, or was made for another host",
-    403: "the request was refused: {key} may not use this endpoint, or something on the way took out the User-Agent",
+    401: "{key} was refused: it is missing, wrong, a personal token instead of a workspace's key, or of another host",
+    403: "the request was refused: {key} is of another host, or something on the way took out the User-Agent",
     404: "there is no realtime endpoint at this path; it usually ends in /v1/realtime",
     429: "too many sessions are open: one that was left open counts until it is closed; close it, or wait",
 }
