@@ -93,4 +93,4 @@ def test_a_name_that_is_no_agent_is_told_with_those_that_are(here: Path) -> None
 
 def test_an_agent_is_found_with_its_tools(here: Path) -> None:
     assert load_agent("callwright.apps.hotel:desk").name == "hotel"
-    assert list(tools_of("callwright.apps.hotel:desk")) == ["look_up_booking"]
+    assert list(tools_of("callwright.apps.hotel:desk")) == ["look_up_booking", "end_call"]

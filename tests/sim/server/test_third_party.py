@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,7 @@ def test_the_official_client_takes_a_call_with_a_tool_and_a_barge_in(
 ) -> None:
     options = Options(dialect=dialect)
     scenario = load_scenario(HOTEL / "scenarios" / "booking.yaml", tools_of, METRICS).in_dialect(dialect)
+    scenario = replace(scenario, rates={"forgets_notice": 1})
 
     async def call() -> list[Any]:
         async with RealtimeServer(lambda: make_session(scenario, 1, options), key="sk-test") as server:
