@@ -311,6 +311,15 @@ SAID: Mapping[str, tuple[do.Request, client.ClientEvent]] = {
             event_id=E1, item=items.FunctionCallOutputItem(call_id="k" * 37, output='{"a": 1}')
         ),
     ),
+    "facts": (
+        do.PostFacts(E1, "The refund is done."),
+        client.ConversationItemCreate(
+            event_id=E1,
+            item=items.MessageItem(
+                role="system", content=(items.ContentPart(type="input_text", text="The refund is done."),)
+            ),
+        ),
+    ),
 }
 
 

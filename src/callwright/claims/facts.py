@@ -16,6 +16,8 @@ Span = tuple[int, int]
 class Milestone(StrEnum):
     """How far an operation is, in the record."""
 
+    PROPOSED = "proposed"
+    """Nothing is done before somebody has said yes."""
     REQUESTED = "requested"
     RUNNING = "running"
     ACCEPTED = "accepted"

@@ -26,6 +26,7 @@ SENTENCES_BEHIND = 2
 """So many sentences behind a claim may still name its fields."""
 
 _TELLS = {
+    Milestone.PROPOSED: Said.PENDING,
     Milestone.REQUESTED: Said.PENDING,
     Milestone.RUNNING: Said.PENDING,
     Milestone.ACCEPTED: Said.PENDING,

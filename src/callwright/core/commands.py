@@ -8,7 +8,9 @@ answer can be tied to what asked for it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
+from callwright.claims.facts import Milestone
 from callwright.ids import EventId, ItemId, MarkId, Ms, ResponseId, Samples, ToolCallId
 
 # --- to the model ------------------------------------------------------------------------------------------
@@ -65,6 +67,14 @@ class PostToolOutput:
     event_id: EventId
     tool_call_id: ToolCallId
     output: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostFacts:
+    """Put what may be said of an operation into the model's history, as a note; it asks for nothing by itself."""
+
+    event_id: EventId
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +138,7 @@ class UnwatchCaller:
     """How loud the caller is makes no difference any more."""
 
 
-# --- to the tool runner and the record ---------------------------------------------------------------------
+# --- to the tool runner, the ledger and the record ----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +150,48 @@ class StartTool:
     arguments: str
 
 
+class Telling(StrEnum):
+    """How far the telling of a fact has come."""
+
+    ASKED = "asked"
+    """A reply that is to tell it was asked for."""
+    HEARD = "heard"
+    MISSED = "missed"
+    """A reply was to tell it, and the caller did not hear it."""
+    DEFERRED = "deferred"
+    """It is not told in this call: somebody has to see to it that it is told otherwise."""
+    VOID = "void"
+    """It has changed before it was heard."""
+    CORRECTION = "correction"
+    """The caller heard something that the record does not support, and is owed this fact instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordTold:
+    """Keep how far the telling of a fact has come; operation, milestone and version name the fact."""
+
+    op_id: str
+    milestone: Milestone
+    version: int
+    state: Telling
+
+
+@dataclass(frozen=True, slots=True)
+class Authorize:
+    """The caller said yes to exactly the terms that ``rev`` and ``params_hash`` name."""
+
+    op_id: str
+    rev: int
+    params_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """The caller said no to what was proposed."""
+
+    op_id: str
+
+
 @dataclass(frozen=True, slots=True)
 class NoteAnomaly:
     """Something out of order that the call survives; for the trace and the log."""
@@ -147,9 +199,10 @@ class NoteAnomaly:
     what: str
 
 
-Request = ConfigureSession | TruncateItem | RetrieveItem | CancelResponse | RequestReply | PostToolOutput
+Request = ConfigureSession | TruncateItem | RetrieveItem | CancelResponse | RequestReply | PostToolOutput | PostFacts
 """What the server may refuse: each carries the id that a refusal names."""
 ModelCommand = Request | OpenUplink | CloseModel
 LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HangUp
 WatchCommand = WatchCaller | UnwatchCaller
-Command = ModelCommand | LineCommand | WatchCommand | StartTool | NoteAnomaly
+LedgerCommand = RecordTold | Authorize | Withdraw
+Command = ModelCommand | LineCommand | WatchCommand | LedgerCommand | StartTool | NoteAnomaly

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from callwright.claims.facts import ClaimFacts
 from callwright.ids import EventId, ItemId, MarkId, Ms, ResponseId, Samples, ToolCallId
 
 # --- from the model ----------------------------------------------------------------------------------------
@@ -217,11 +218,41 @@ class ToolOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A started tool ended; ``output`` is the text for the model, whatever the outcome."""
+    """A started tool ended; ``output`` is the text for the model, whatever the outcome.
+
+    ``speaks`` says whether this output is to be spoken about; None leaves it to what the tool was declared with.
+    """
 
     tool_call_id: ToolCallId
     outcome: ToolOutcome
     output: str
+    speaks: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What a caller's yes would authorise: one revision of an operation's terms, by number and hash."""
+
+    rev: int
+    params_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactChanged:
+    """What may be said of an operation has changed; it may come at any time, also before the session is ready."""
+
+    op_id: str
+    version: int
+    """Grows with every change; a fact that comes again, or late, changes nothing."""
+    facts: ClaimFacts
+    sentence: str
+    """The record's own sentence: whoever heard it whole was told."""
+    is_settled: bool
+    """Whether nothing further is under way."""
+    is_ours: bool
+    """Whether this call has to tell the outcome: it was asked for in it, or an earlier one left it untold."""
+    consent: Consent | None = None
+    """What the caller's yes is wanted for, while nothing else authorises it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,5 +291,5 @@ ModelEvent = (
     | ModelClosed
 )
 LineEvent = LineOpened | LinePlayed | MarkReturned | CallerLoud | LineSilent | LineClosed
-AppEvent = ToolFinished | InterruptRequested | HangUpRequested | TimerFired
+AppEvent = ToolFinished | FactChanged | InterruptRequested | HangUpRequested | TimerFired
 Event = ModelEvent | LineEvent | AppEvent

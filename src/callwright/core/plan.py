@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Flag, auto
+from enum import Enum, Flag, auto
 
+from callwright.claims.facts import Milestone
 from callwright.core.ports import PlayedReports
 from callwright.core.toolcalls import AfterOutput
 from callwright.ids import Ms
@@ -19,6 +20,16 @@ class Can(Flag):
     CANCEL = auto()
 
 
+class Keep(Enum):
+    """What of a call's words may be kept beyond the call."""
+
+    EVERYTHING = auto()
+    """All of them: nobody has to be asked."""
+    AFTER_NOTICE = auto()
+    """What is said once the caller has heard that the call is recorded, unless he objects."""
+    NOTHING = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class CallPlan:
     """What is fixed before a call begins."""
@@ -29,9 +40,18 @@ class CallPlan:
     """How the line tells how much it played."""
     can: Can
     tools: Mapping[str, AfterOutput]
-    """The declared tools, by name."""
+    """The declared tools, by name; an action is one of them."""
     latency_ms: Ms = 0
     """How long what the line played is under way to the ear, as the line reports it."""
+    ai_notice: str = ""
+    """The words by which the caller is told that he talks to a machine; empty where there are none."""
+    recording_notice: str = ""
+    """The words by which he is told that the call is recorded."""
+    keep: Keep = Keep.EVERYTHING
+    actions: frozenset[str] = frozenset()
+    """The tools that do something to be told of: nothing is told while one of them has no output."""
+    locale: str = "en"
+    """The language that is spoken; claims are understood in those of ``claims.matcher.LOCALES``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +65,12 @@ class Ending:
     def is_failure(self) -> bool:
         """Whether the call broke off rather than ended."""
         return self.by in ("model", "fault")
+
+
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """An operation whose outcome the caller did not hear: ``sentence`` is what may be said of it."""
+
+    op_id: str
+    milestone: Milestone
+    sentence: str

@@ -30,6 +30,7 @@ from callwright.core.cuts import Cuts
 from callwright.core.goodbye import Goodbye, Withdrawal
 from callwright.core.heard import HeardRecord, Truncate, Turn
 from callwright.core.leave import Leave
+from callwright.core.notes import note_of
 from callwright.core.outgoing import Outgoing
 from callwright.core.pickup import SESSION_PATIENCE_MS, Pickup, Stage
 from callwright.core.pickup import Cue as PickupCue
@@ -89,6 +90,7 @@ class Session:
             on.LineSilent: self._line_silent,
             on.LineClosed: self._line_closed,
             on.ToolFinished: self._tool_finished,
+            on.FactChanged: self._fact_changed,
             on.InterruptRequested: self._interrupt_requested,
             on.HangUpRequested: self._hang_up_requested,
             on.TimerFired: self._timer_fired,
@@ -267,7 +269,7 @@ class Session:
     # --- the tools and the app -------------------------------------------------------------------------------
 
     def _tool_finished(self, event: on.ToolFinished, now_ms: Ms) -> None:
-        is_due = self.tools.finished(event.tool_call_id)
+        is_due = self.tools.finished(event.tool_call_id, speaks=event.speaks)
         if self.pickup.stage is Stage.OVER:
             return
         if event.outcome is not on.ToolOutcome.RETURNED:
@@ -279,6 +281,10 @@ class Session:
                 self.turns.want_reply()
         elif after is AfterOutput.HANG_UP:
             self._leave.explained(event)
+
+    def _fact_changed(self, event: on.FactChanged, _now_ms: Ms) -> None:
+        if self.pickup.stage is Stage.READY:
+            self._out.request(do.PostFacts(self._out.next_id(), note_of(event)))
 
     def _interrupt_requested(self, _event: on.InterruptRequested, now_ms: Ms) -> None:
         response_id = self.turns.response_id

@@ -137,12 +137,15 @@ class ToolCalls:
             return Verdict.STALE
         return Verdict.DISPATCH if known else Verdict.UNKNOWN
 
-    def finished(self, tool_call_id: ToolCallId) -> bool:
+    def finished(self, tool_call_id: ToolCallId, *, speaks: bool | None = None) -> bool:
         """A running tool ended; true if its output is to be posted now. Raises IllegalTransition for a second end.
 
-        Raises KeyError for a call that was never announced.
+        ``speaks`` decides what its output is followed by (None: as declared), unless it ends the call. Raises KeyError
+        for a call that was never announced.
         """
         call = self._calls[tool_call_id]
+        if speaks is not None and call.after is not AfterOutput.HANG_UP:
+            call.after = AfterOutput.REPLY if speaks else AfterOutput.SILENCE
         is_running = call.state is CallState.RUNNING
         is_withheld = is_running and call.after is AfterOutput.HANG_UP
         call.state = TOOL_CALLS.after(call.state, Cue.WITHHELD if is_withheld else Cue.FINISHED)

@@ -63,6 +63,9 @@ def said_to(command: do.Request) -> client.ClientEvent:
         case do.PostToolOutput():
             output = items.FunctionCallOutputItem(call_id=command.tool_call_id, output=command.output)
             return client.ConversationItemCreate(event_id=command.event_id, item=output)
+        case do.PostFacts():
+            note = items.MessageItem(role="system", content=(items.ContentPart(type="input_text", text=command.text),))
+            return client.ConversationItemCreate(event_id=command.event_id, item=note)
         case do.ConfigureSession():
             raise LocalProtocolError("a session is configured with profiles.session_update")
 

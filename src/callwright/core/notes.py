@@ -1,0 +1,80 @@
+"""What the model is told of an operation: its state, the one sentence that may be said, and what is to be done.
+
+A note is JSON, worded from the record alone: no provider's prose, no card's token, and nothing that the model has said
+itself.
+
+```
+{"fact": "refund of order:4417", "version": 4, "state": "confirmed", "say": "The refund of 32 dollars ... is done.",
+ "must_hear": ["amount", "card"], "next": "Tell the caller this in your next reply, in these words."}
+```
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from callwright.claims.facts import Milestone, Said
+from callwright.core.events import FactChanged
+
+OUTCOMES = (Milestone.CONFIRMED, Milestone.FAILED, Milestone.UNKNOWN, Milestone.CANCELLED, Milestone.REVERSED)
+"""What a caller is owed. What is still under way he may be told; nothing is owed for it."""
+
+TELL = "Tell the caller this in your next reply, in these words."
+UNDER_WAY = (
+    "There is no outcome yet. If the caller asks, say this and no more; never say that it is done or has failed."
+)
+ASK_FOR_A_YES = (
+    "Nothing is done before the caller's yes. Read exactly these terms back to the caller and ask whether to go ahead; "
+    "end with that question, and wait for a plain yes."
+)
+NEEDS_LEAVE = "Nothing is done before somebody has allowed it. If the caller asks, say this and no more."
+EARLIER = "This is from an earlier call. If it comes up, say this and no more."
+AGAIN = "The caller has not heard this. Tell the caller now, in these words, before anything else."
+_WRONGLY: Mapping[Said, str] = {
+    Said.DONE: "is done",
+    Said.FAILED: "did not go through",
+    Said.CANCELLED: "was stopped",
+    Said.REVERSED: "came back",
+}
+
+
+def note_of(fact: FactChanged) -> str:
+    """What the model is told when a fact has changed."""
+    return _note(fact, _next(fact))
+
+
+def reminder_of(fact: FactChanged) -> str:
+    """What the model is told when a reply was to tell a fact, and the caller did not hear it."""
+    return _note(fact, AGAIN)
+
+
+def correction_of(fact: FactChanged, said: Said) -> str:
+    """What the model is told when the caller heard something that the record does not support."""
+    wrongly = _WRONGLY.get(said, "is otherwise")
+    return _note(fact, f"You have said that it {wrongly}. That is wrong: tell the caller so now, and then say this.")
+
+
+def _next(fact: FactChanged) -> str:
+    if not fact.is_ours:
+        return EARLIER
+    if fact.facts.milestone in OUTCOMES:
+        return TELL
+    if fact.facts.milestone is Milestone.PROPOSED:
+        return ASK_FOR_A_YES if fact.consent else NEEDS_LEAVE
+    return UNDER_WAY
+
+
+def _note(fact: FactChanged, then: str) -> str:
+    facts = fact.facts
+    what = f"{facts.kind.replace('_', ' ')} of {facts.subject}" if facts.subject else facts.kind.replace("_", " ")
+    return json.dumps(
+        {
+            "fact": what,
+            "version": fact.version,
+            "state": facts.milestone.value,
+            "say": fact.sentence,
+            "must_hear": list(facts.must_hear),
+            "next": then,
+        }
+    )
