@@ -113,7 +113,8 @@ def trace_rows() -> str:
         "`do`: to the model": commands.ModelCommand,
         "`do`: to the line": commands.LineCommand,
         "`do`: to the ear on the caller's level": commands.WatchCommand,
-        "`do`: to the tool runner and the record": commands.StartTool | commands.NoteAnomaly,
+        "`do`: to the ledger": commands.LedgerCommand,
+        "`do`: to the tool runner and the record": commands.StartTool | commands.RecordCommand,
     }
     told = [kind for kinds in parts.values() for kind in get_args(kinds)]
     assert {*told} == {*get_args(events.Event), *get_args(commands.Command)}

@@ -60,8 +60,9 @@ def plan(
     can: Can = EVERYTHING,
     tools: Mapping[str, AfterOutput] = TOOLS,
     latency_ms: Ms = 0,
+    **more: Any,
 ) -> CallPlan:
-    return CallPlan(RATE_HZ, reports, can, tools, latency_ms)
+    return CallPlan(RATE_HZ, reports, can, tools, latency_ms, **more)
 
 
 @dataclass

@@ -7,6 +7,8 @@ from typing import Any
 
 from callwright.core.goodbye import GOODBYE
 from callwright.core.heard import HEARING
+from callwright.core.keeping import KEEPING
+from callwright.core.notice import NOTICE
 from callwright.core.pickup import PICKUP
 from callwright.core.playout import PLAYOUT
 from callwright.core.table import Table
@@ -14,7 +16,7 @@ from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
-TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, OPERATION)
+TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, NOTICE, KEEPING, OPERATION)
 
 
 def snapshot(machine: object) -> dict[str, Any]:

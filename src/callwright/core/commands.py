@@ -193,6 +193,16 @@ class Withdraw:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepWords:
+    """The caller knows that the call is recorded: what is said from here on may be kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class DropWords:
+    """The caller objects: drop what was kept of the call's words, and keep none from here on."""
+
+
+@dataclass(frozen=True, slots=True)
 class NoteAnomaly:
     """Something out of order that the call survives; for the trace and the log."""
 
@@ -204,5 +214,6 @@ Request = ConfigureSession | TruncateItem | RetrieveItem | CancelResponse | Requ
 ModelCommand = Request | OpenUplink | CloseModel
 LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HangUp
 WatchCommand = WatchCaller | UnwatchCaller
+RecordCommand = KeepWords | DropWords | NoteAnomaly
 LedgerCommand = RecordTold | Authorize | Withdraw
-Command = ModelCommand | LineCommand | WatchCommand | LedgerCommand | StartTool | NoteAnomaly
+Command = ModelCommand | LineCommand | WatchCommand | LedgerCommand | StartTool | RecordCommand

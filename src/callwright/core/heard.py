@@ -156,6 +156,8 @@ class HeardRecord:
         self._order: list[ItemId] = []
         self._asking: dict[ItemId, Ms] = {}
         """Replies that the server was asked about, with the instant at which that is given up."""
+        self.changes = 0
+        """How often a text, or what was heard of one, may have changed."""
 
     def placed(self, item_id: ItemId, after: ItemId | None) -> None:
         """Take the conversation's own order: ``item_id`` stands right behind ``after`` (None: first).
@@ -172,6 +174,7 @@ class HeardRecord:
     def caller_turn(self, item_id: ItemId, text: str | None = None) -> None:
         """A caller's turn exists, or its text has come."""
         self._seen(item_id)
+        self.changes += 1
         if text is not None or item_id not in self._caller:
             self._caller[item_id] = text or ""
 
@@ -183,6 +186,7 @@ class HeardRecord:
             reply = self._replies[item_id] = _Reply()
         if written is not None:
             reply.written = written
+            self.changes += 1
 
     def played_out(self, item_id: ItemId, audio_ms: Ms | None = None) -> None:
         """The line has played all audio of a reply, ``audio_ms`` of it.
@@ -193,12 +197,14 @@ class HeardRecord:
         reply = self._replies[item_id]
         reply.audio_ms = audio_ms
         reply.state = HEARING.after(reply.state, Cue.PLAYED_OUT)
+        self.changes += 1
         reply.source = Source.WHOLE
 
     def cut(self, cut: Cut, now_ms: Ms) -> None:
         """A reply was cut. Raises IllegalTransition while the server is asked about an earlier cut of it."""
         reply = self._replies[cut.item_id]
         reply.state = HEARING.after(reply.state, Cue.CUT_OFF)
+        self.changes += 1
         reply.cut, reply.source, reply.truncate, reply.retrieved = cut, Source.PENDING, Truncate.SENT, None
         self._asking[cut.item_id] = now_ms + RETRIEVE_PATIENCE_MS
 
@@ -206,6 +212,7 @@ class HeardRecord:
         """The line ended before all that it had played of a reply reached the ear: only ``cut.heard_ms`` did."""
         reply = self._replies[cut.item_id]
         reply.state = HEARING.after(reply.state, Cue.LOST)
+        self.changes += 1
         self._asking.pop(cut.item_id, None)
         reply.cut, reply.source = cut, Source.ESTIMATED
 
@@ -227,6 +234,7 @@ class HeardRecord:
         if reply is None or reply.state is not Hearing.ASKING:
             return
         reply.state = HEARING.after(reply.state, Cue.RETRIEVED)
+        self.changes += 1
         del self._asking[item_id]
         heard_ms = reply.cut.heard_ms if reply.cut else 0
         if text is None or (not text and heard_ms > WORDLESS_MS_MAX):
@@ -254,6 +262,7 @@ class HeardRecord:
         """No answer will tell what history holds of a cut reply: estimate. Raises IllegalTransition if not asked."""
         reply = self._replies[item_id]
         reply.state = HEARING.after(reply.state, Cue.WAITED)
+        self.changes += 1
         del self._asking[item_id]
         reply.source = Source.ESTIMATED
 

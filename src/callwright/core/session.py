@@ -12,6 +12,7 @@ The session joins the machines of this room and holds no rule of its own beyond 
   lost something is truncated to what was played and then retrieved, without waiting for either answer;
 - an item played out, or its cut answered: the transcript knows what was heard;
 - a tool call is dispatched when announced; its output is posted at once and spoken about when the floor is free;
+- a notice was heard, or the caller objects to being recorded: what is kept of the call's words follows from that;
 - a call of a tool that hangs up begins the goodbye: the line ends when it was played and nothing is left to tell, and
   the caller who talks over it, or a result that comes during it, takes it back.
 
@@ -29,6 +30,7 @@ from callwright.core import events as on
 from callwright.core.cuts import Cuts
 from callwright.core.goodbye import Goodbye, Withdrawal
 from callwright.core.heard import HeardRecord, Truncate, Turn
+from callwright.core.keeping import Keeping
 from callwright.core.leave import Leave
 from callwright.core.notes import note_of
 from callwright.core.outgoing import Outgoing
@@ -62,6 +64,7 @@ class Session:
         self.tools = ToolCalls(plan.tools)
         self.goodbye = Goodbye()
         self._out = Outgoing(plan.can)
+        self.keeping = Keeping(plan, self.heard, self._out)
         self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
         self._leave = Leave(self.goodbye, self.tools, self.playout, self._cuts, self._out)
         self._asked: EventId | None = None
@@ -123,7 +126,7 @@ class Session:
         if self.pickup.stage is Stage.OVER:
             return None
         earliest_ms: Ms | None = None
-        for machine in (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye):
+        for machine in (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye, self.keeping):
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
                 earliest_ms = deadline_ms
@@ -182,6 +185,7 @@ class Session:
         self.heard.reply(event.item_id, event.text)
 
     def _tool_called(self, event: on.ToolCalled, now_ms: Ms) -> None:
+        self.keeping.tool_called(event.name)
         verdict = self.tools.called(
             event.tool_call_id,
             event.response_id,
@@ -320,6 +324,7 @@ class Session:
 
     def _join(self, now_ms: Ms) -> None:
         self._cuts.take_played_out(now_ms)
+        self.keeping.look(now_ms)
         if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
             self.turns.want_reply()
         if self.pickup.stage is Stage.READY and self.turns.is_reply_wanted:
@@ -351,6 +356,7 @@ class Session:
         self.ending = ending
         self._out.add(*commands)
         self._cuts.line_ended(self.turns.response_id, now_ms)
+        self.keeping.call_is_over(now_ms)
 
     def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms) -> None:
         self._out.request(do.PostToolOutput(self._out.next_id(), tool_call_id, output))
