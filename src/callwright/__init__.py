@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from callwright.claims.lexicon import Lexicon as Lexicon
     from callwright.core.heard import Source as Source
     from callwright.core.heard import Speaker as Speaker
     from callwright.core.heard import Turn as Turn
@@ -56,6 +57,7 @@ _PLACES = {
     "Facts": "declare.tools",
     "Ledger": "runtime.dispatcher",
     "LedgerError": "errors",
+    "Lexicon": "claims.lexicon",
     "LineFailed": "errors",
     "ModelChoice": "declare.agent",
     "Money": "declare.actions",
@@ -89,6 +91,7 @@ __all__ = [
     "Facts",
     "Ledger",
     "LedgerError",
+    "Lexicon",
     "LineFailed",
     "ModelChoice",
     "Money",

@@ -7,8 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar, overload
 
+from callwright.claims.lexicon import Lexicon
 from callwright.core.toolcalls import AfterOutput
-from callwright.declare.tools import DEFAULT_TIMEOUT_MS, Tool, ToolFunction, declare_tool, place_of
+from callwright.declare.actions import AUTOMATIC, Authority, Named, Terms, declare_action
+from callwright.declare.tools import (
+    DEFAULT_TIMEOUT_MS,
+    ActionFunction,
+    Tool,
+    ToolFunction,
+    declare_tool,
+    place_of,
+)
 from callwright.errors import DeclarationError
 from callwright.ids import Ms
 
@@ -16,6 +25,7 @@ if TYPE_CHECKING:
     from callwright.wire.profiles import Profile
 
 Function = TypeVar("Function", bound=ToolFunction)
+Planning = TypeVar("Planning", bound=ActionFunction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +128,54 @@ class Agent:
         """
 
         def declare(function: Function) -> Function:
-            tool = declare_tool(function, after=after, timeout_ms=timeout_ms)
-            if tool.name in self.tools:
-                first = place_of(self.tools[tool.name].function)
-                raise DeclarationError(
-                    f"{place_of(function)}: agent {self.name} has a tool {tool.name} already, at {first}; rename one"
-                )
-            self.tools[tool.name] = tool
+            self._add(declare_tool(function, after=after, timeout_ms=timeout_ms))
             return function
 
         return declare(function) if function else declare
+
+    def action(
+        self,
+        *,
+        kind: str,
+        provider: Named | str,
+        slot: str | Callable[[Terms], str] = "full",
+        must_hear: tuple[str, ...] = (),
+        details: tuple[str, ...] = (),
+        authority: Authority = AUTOMATIC,
+        lexicon: Lexicon | None = None,
+        timeout_ms: Ms = DEFAULT_TIMEOUT_MS,
+    ) -> Callable[[Planning], Planning]:
+        """Declare an action: its function plans what is to be done, and the ledger has ``provider`` do it, once.
+
+        ``kind``, the terms' subject and ``slot`` name the operation; a ``slot`` that is a function is asked with the
+        planned terms. ``provider`` is a provider, or the name of one of the ledger's. ``must_hear`` are the terms that
+        the caller has to hear of the outcome: ``amount``, ``card``, ``subject``, or a name among ``details``.
+        ``lexicon`` brings the words of a kind that has none yet. ``timeout_ms`` bounds the planning.
+
+        Raises DeclarationError with file and line for what cannot be declared.
+        """
+
+        def declare(function: Planning) -> Planning:
+            what = f"{place_of(function)}: action {getattr(function, '__name__', '')}"
+            action = declare_action(
+                what,
+                kind=kind,
+                slot=slot,
+                provider=provider,
+                must_hear=must_hear,
+                details=details,
+                authority=authority,
+                lexicon=lexicon,
+            )
+            self._add(declare_tool(function, after=AfterOutput.REPLY, timeout_ms=timeout_ms, action=action))
+            return function
+
+        return declare
+
+    def _add(self, tool: Tool) -> None:
+        if tool.name in self.tools:
+            first = place_of(self.tools[tool.name].function)
+            raise DeclarationError(
+                f"{place_of(tool.function)}: agent {self.name} has a tool {tool.name} already, at {first}; rename one"
+            )
+        self.tools[tool.name] = tool

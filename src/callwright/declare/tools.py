@@ -14,11 +14,12 @@ import inspect
 import types
 import typing
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, TypeVar, Union
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, Protocol, TypeVar, Union
 
 from callwright.core.toolcalls import AfterOutput
-from callwright.errors import DeclarationError
+from callwright.declare.actions import Action, Terms
+from callwright.errors import DeclarationError, Refuse, UsageError
 from callwright.ids import Ms, ToolCallId
 
 if TYPE_CHECKING:
@@ -33,8 +34,29 @@ Facts = Mapping[str, object]
 """What a tool tells the model: JSON-like values by name."""
 
 ToolFunction = Callable[..., Awaitable[Facts | str]]
+ActionFunction = Callable[..., Awaitable[Terms | Refuse]]
 
 DEFAULT_TIMEOUT_MS: Ms = 30_000
+
+
+class RecordView(Protocol):
+    """What a tool may read of the ledger: the caller's own operations, as they may be told."""
+
+    async def operations(self) -> tuple[Facts, ...]:
+        """See `Context.operations`."""
+        ...
+
+    async def facts(self, kind: str, subject: str, slot: str) -> Facts:
+        """See `Context.facts`."""
+        ...
+
+    async def look_up(self, kind: str, subject: str, slot: str) -> Facts:
+        """See `Context.look_up`."""
+        ...
+
+    async def withdraw(self, kind: str, subject: str, slot: str) -> Facts:
+        """See `Context.withdraw`."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +69,36 @@ class Context(Generic[Deps]):
     """Who the caller is, as established by the app; never taken from the model."""
     tool_call_id: ToolCallId
     """The model's id of this tool call, for logs; never a key for what the tool does."""
+    record: RecordView | None = field(default=None, repr=False, compare=False)
+    """The way to the ledger; None in a call without one."""
+
+    async def operations(self) -> tuple[Facts, ...]:
+        """What may be said now of each of the caller's operations, oldest first. Raises UsageError without a ledger."""
+        return await self._record().operations()
+
+    async def facts(self, kind: str, subject: str, slot: str = "full") -> Facts:
+        """What may be said now of one operation of the caller's, from the record alone: its state, and a sentence.
+
+        One that he never asked for, or that is somebody else's, has the state ``none``. Raises UsageError in a call
+        without a ledger, and LedgerError if the record cannot be read.
+        """
+        return await self._record().facts(kind, subject, slot)
+
+    async def look_up(self, kind: str, subject: str, slot: str = "full") -> Facts:
+        """As `facts`; where the outcome is unknown the provider is asked first, once. Nothing is ever sent by it."""
+        return await self._record().look_up(kind, subject, slot)
+
+    async def withdraw(self, kind: str, subject: str, slot: str = "full") -> Facts:
+        """Stop an operation of the caller's of which nothing was sent yet; otherwise say how far it is.
+
+        Raises UsageError in a call without a ledger, and LedgerError if the record cannot be written.
+        """
+        return await self._record().withdraw(kind, subject, slot)
+
+    def _record(self) -> RecordView:
+        if self.record is None:
+            raise UsageError("this call has no ledger; give run(..., ledger=...) one")
+        return self.record
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +107,16 @@ class Tool:
 
     name: str
     description: str
-    function: ToolFunction
+    function: ToolFunction | ActionFunction
     parameters: Mapping[str, object]
     """JSON schema of the arguments."""
     arguments: type[msgspec.Struct]
     """Struct that decodes and checks them."""
     after: AfterOutput
     timeout_ms: Ms
+    """How long its function may take."""
+    action: Action | None = None
+    """What its function plans; None for a tool that only reads."""
 
     def schema(self, *, spoken: bool) -> dict[str, object]:
         """The tool as the model is told of it; ``spoken`` says whether its provider speaks spoken arguments.
@@ -91,11 +146,14 @@ def _said_by_model(described: dict[str, object]) -> dict[str, object]:
     return {**plain, "description": f"{what}. {_SAY_FIRST}" if what else _SAY_FIRST}
 
 
-def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) -> Tool:
-    """Read a tool off a function. Raises DeclarationError."""
+def declare_tool(
+    function: ToolFunction | ActionFunction, *, after: AfterOutput, timeout_ms: Ms, action: Action | None = None
+) -> Tool:
+    """Read a tool, or an action, off a function. Raises DeclarationError."""
     place = place_of(function)
     name = getattr(function, "__name__", "")
-    if not name or not inspect.iscoroutinefunction(function):
+    is_async: bool = inspect.iscoroutinefunction(function)
+    if not name or not is_async:
         raise DeclarationError(f"{place}: tool {name} must be an async function")
     if not inspect.getdoc(function):
         raise DeclarationError(f"{place}: tool {name} has no docstring; the model is told what it does by it")
@@ -110,22 +168,37 @@ def declare_tool(function: ToolFunction, *, after: AfterOutput, timeout_ms: Ms) 
     for parameter in arguments:
         _check(parameter, hints, f"{place}: argument {parameter.name!r} of tool {name}")
     spoken = [parameter.name for parameter in arguments if _bare(hints[parameter.name]) is Spoken]
+    _check_what_it_returns(hints.get("return"), action, f"{place}: tool {name}")
+    if action is not None and len(spoken) != 1:
+        raise DeclarationError(
+            f"{place}: action {name} needs one spoken argument, what the caller hears while it is under way, "
+            "for example holding: callwright.Spoken"
+        )
     if after is AfterOutput.HANG_UP and len(spoken) != 1:
         raise DeclarationError(
             f"{place}: tool {name} ends the call, so it needs one spoken argument, the goodbye, "
             "for example goodbye: callwright.Spoken"
         )
     struct, schema = _arguments(name, arguments, hints, place)
-    return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms)
+    return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms, action)
 
 
-def place_of(function: ToolFunction) -> str:
+def place_of(function: ToolFunction | ActionFunction) -> str:
     """Where a function is written, as ``file:line``."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(function)
 
 
-def _hints(function: ToolFunction, place: str) -> dict[str, Any]:
+def _check_what_it_returns(hint: Any, action: Action | None, what: str) -> None:
+    """A tool that reads returns facts, one that acts returns the terms of what is to be done."""
+    parts = typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,)
+    if action is None and Terms in parts:
+        raise DeclarationError(f"{what} plans an action, as it returns callwright.Terms; declare it with action(...)")
+    if action is not None and (Terms not in parts or any(part not in (Terms, Refuse) for part in parts)):
+        raise DeclarationError(f"{what} is declared as an action, so it must be annotated to return callwright.Terms")
+
+
+def _hints(function: ToolFunction | ActionFunction, place: str) -> dict[str, Any]:
     try:
         return typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError, AttributeError, SyntaxError) as problem:

@@ -21,9 +21,15 @@ from callwright.ledger.operation import SETTLED, Actor
 from callwright.ledger.page import Page, Patience
 from callwright.ledger.provider import Observed, Provider
 from callwright.ledger.rows import Operation, Outbox, Told
-from callwright.ledger.saying import FactChanged, fact_of
+from callwright.ledger.saying import OUTCOMES, FactChanged, fact_of
 from callwright.ledger.sending import attempt_of_key
 from callwright.ledger.store import Store
+
+HEARD = "heard"
+DEFERRED = "deferred"
+"""The states of a telling that mean something here; all others are only kept."""
+UNTOLD = "untold"
+"""The kind of the outbox row of an outcome that a call ended without."""
 
 T = TypeVar("T")
 Listener = Callable[[FactChanged], None]
@@ -54,6 +60,7 @@ class Record:
         self._thread = ThreadPoolExecutor(1, "ledger")
         self._listeners: dict[int, tuple[str | None, Listener]] = {}
         self._numbers = 0
+        self._is_open = True
 
     def now_ms(self) -> Ms:
         """The time, which never runs backwards: a window that has closed stays closed."""
@@ -63,8 +70,10 @@ class Record:
     async def commit(self, write: Callable[[Page], T]) -> T:
         """Do something on one page: all of it, on the disk when this returns, or nothing of it.
 
-        Raises what ``write`` raises, and LedgerError for a store that cannot be read or written.
+        Raises what ``write`` raises, and LedgerError for a store that cannot be read or written, or is closed.
         """
+        if not self._is_open:
+            raise LedgerError("the ledger is closed")
         done = asyncio.get_running_loop().run_in_executor(self._thread, self._write, write, self.now_ms())
         done.add_done_callback(self._publish)
         result, _ = await asyncio.shield(done)
@@ -131,8 +140,20 @@ class Record:
 
         return await self.commit(read)
 
+    async def untold(self, party: str) -> tuple[FactChanged, ...]:
+        """The outcomes of a party's operations that he has not heard, oldest first; not what a person has seen to."""
+
+        def read(page: Page) -> tuple[FactChanged, ...]:
+            facts = (fact_of(each) for each in page.tx.find(Operation, party=party))
+            return tuple(fact for fact in facts if fact.milestone in OUTCOMES and not _is_told(page, fact))
+
+        return await self.commit(read)
+
     async def note_told(self, op_id: str, milestone: str, version: int, state: str) -> None:
-        """Store how far the telling of one fact has come, in the words of whoever decides it."""
+        """Store how far the telling of one fact has come, in the words of whoever decides it.
+
+        A fact that is ``deferred`` goes to the outbox as well, as ``untold`` with its sentence.
+        """
 
         def write(page: Page) -> None:
             row = Told(op_id, milestone, version, state, page.now_ms)
@@ -140,6 +161,10 @@ class Record:
                 page.tx.insert(row)
             else:
                 page.tx.update(row)
+            operation = page.tx.get(Operation, op_id)
+            is_owed = state == DEFERRED and operation is not None and operation.fact_version == version
+            if is_owed and operation is not None and page.tx.get(Outbox, op_id, version) is None:
+                page.tx.insert(Outbox(op_id, version, UNTOLD, fact_of(operation).sentence, None))
 
         await self.commit(write)
 
@@ -183,5 +208,14 @@ class Record:
 
     def close(self) -> None:
         """Wait for the transaction that is under way, and close the store."""
+        self._is_open = False
         self._thread.shutdown()
         self._store.close()
+
+
+def _is_told(page: Page, fact: FactChanged) -> bool:
+    """Whether a caller heard this very fact, or a person has seen to it that he knows."""
+    told = page.tx.get(Told, fact.op_id, fact.milestone, fact.version)
+    row = page.tx.get(Outbox, fact.op_id, fact.version)
+    is_seen_to = row is not None and row.done_at_ms is not None
+    return is_seen_to or (told is not None and told.state == HEARD)

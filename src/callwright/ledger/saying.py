@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from callwright.declare.actions import Money, Terms
+from callwright.declare.actions import Authority, Money, Terms
 from callwright.ledger.operation import State
 from callwright.ledger.rows import Operation
 
@@ -49,6 +49,11 @@ class FactChanged:
     sentence: str
     is_settled: bool
     """Whether nothing further is under way."""
+    slot: str
+    authority: Authority
+    rev: int
+    params_hash: str
+    """With ``rev`` what a consent has to name."""
 
 
 def fact_of(operation: Operation) -> FactChanged:
@@ -63,10 +68,16 @@ def fact_of(operation: Operation) -> FactChanged:
         operation.terms,
         sentence(operation),
         operation.milestone in _SETTLED,
+        operation.slot,
+        operation.authority,
+        operation.rev,
+        operation.params_hash,
     )
 
 
 _SETTLED = tuple(state.value for state in (State.CONFIRMED, State.FAILED, State.CANCELLED, State.REVERSED))
+OUTCOMES = (*_SETTLED, State.UNKNOWN.value)
+"""The milestones that a caller is owed."""
 
 
 def sentence(operation: Operation) -> str:
@@ -94,6 +105,11 @@ def spoken_money(money: Money) -> str:
     parts = [_count(whole, major)] if whole else []
     parts += [_count(rest, minor)] if rest else []
     return " and ".join(parts)
+
+
+def exponent_of(currency: str) -> int:
+    """How many decimals an amount in minor units has."""
+    return 0 if currency in _WITHOUT_MINOR else 2
 
 
 def _count(number: int, noun: str) -> str:

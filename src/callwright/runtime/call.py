@@ -27,7 +27,9 @@ from callwright.declare.agent import Agent
 from callwright.declare.tools import Deps
 from callwright.errors import CallwrightError, LineFailed, RemoteProtocolError, UsageError
 from callwright.ids import ItemId, MarkId, Ms, ResponseId
+from callwright.runtime.actions import Actions, check_actions
 from callwright.runtime.connect import connect_to
+from callwright.runtime.dispatcher import Ledger
 from callwright.runtime.downlink import Downlink
 from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
@@ -81,24 +83,29 @@ async def run(
     line: Line,
     *,
     connector: Connector | None = None,
+    ledger: Ledger | None = None,
     deps: Deps | None = None,
     party: str | None = None,
     can: Can | None = None,
     hold_ms: Ms = HOLD_MS,
+    tools_wait: bool = False,
 ) -> CallResult:
     """Take one call from the opening of the line to its end.
 
-    ``connector`` reaches the model (None: that of ``connect_to`` for the agent's model), ``deps`` is handed to the
-    tools, ``party`` says who the caller is. ``can`` limits what the model's server is asked to do (None: all that its
-    dialect has). At most ``hold_ms`` of what the caller says before the session hears him is held for it; what came
-    before that is lost, and counted. A call that breaks off has an ``ending`` with ``is_failure``.
+    ``connector`` reaches the model (None: that of ``connect_to`` for the agent's model), ``ledger`` keeps what the
+    agent's actions do, and outlives the call; ``deps`` is handed to the tools, ``party`` says who the caller is.
+    ``can`` limits what the model's server is asked to do (None: all that its dialect has). At most ``hold_ms`` of what
+    the caller says before the session hears him is held for it; what came before that is lost, and counted.
+    ``tools_wait`` keeps the output of an action back until its outcome is there, for at most ten seconds. A call that
+    breaks off has an ``ending`` with ``is_failure``.
 
-    Raises UsageError if the model does not take the line's format or has no key, or ``hold_ms`` is negative; LineFailed
-    if the line cannot be opened, and ConnectionFailed if the model cannot be reached; the line is ended then. What a
-    line or a connection raises while the call runs ends it, and is raised here.
+    Raises UsageError if the model does not take the line's format or has no key, if ``hold_ms`` is negative, or if the
+    agent has actions and the ledger is missing or lacks one of their providers; LineFailed if the line cannot be
+    opened, and ConnectionFailed if the model cannot be reached; the line is ended then. What a line or a connection
+    raises while the call runs ends it, and is raised here.
     """
     connector = connector or connect_to(agent.model)
-    call = Call(agent, line, deps=deps, party=party, can=can, hold_ms=hold_ms)
+    call = Call(agent, line, ledger=ledger, deps=deps, party=party, can=can, hold_ms=hold_ms, tools_wait=tools_wait)
     await line.open(_LineSide(call))
     call.opened()
     try:
@@ -113,8 +120,18 @@ class Call:
     """The pump of one call."""
 
     def __init__(
-        self, agent: Agent, line: Line, *, deps: object, party: str | None, can: Can | None, hold_ms: Ms = HOLD_MS
+        self,
+        agent: Agent,
+        line: Line,
+        *,
+        ledger: Ledger | None = None,
+        deps: object,
+        party: str | None,
+        can: Can | None,
+        hold_ms: Ms = HOLD_MS,
+        tools_wait: bool = False,
     ) -> None:
+        check_actions(agent.name, agent.tools, ledger)
         profile = agent.model.profile
         output_format = parse_format(msgspec.to_builtins(profile.output_format))
         plan = CallPlan(
@@ -123,6 +140,7 @@ class Call:
             can=_verbs(profile) if can is None else can & _verbs(profile),
             tools={name: tool.after for name, tool in agent.tools.items()},
             latency_ms=line.latency_ms,
+            actions=frozenset(name for name, tool in agent.tools.items() if tool.action),
         )
         self.session = Session(plan)
         self.trace = Trace({"agent": agent.name, "model": profile.name, "reports": line.reports.value})
@@ -132,7 +150,12 @@ class Call:
         self._line = line
         self._down = Downlink(line, output_format)
         self._model = ModelSide(self, profile, configuration(agent, line.input_format), line.input_format)
-        self._tools = ToolRunner(agent.tools, deps=deps, party=party, finished=self.handle, note=self.note)
+        joint = None
+        if ledger is not None:
+            joint = Actions(agent.tools, ledger, party, handle=self.handle, note=self.note, waits=tools_wait)
+        self._tools = ToolRunner(
+            agent.tools, deps=deps, party=party, finished=self.handle, note=self.note, actions=joint
+        )
         self._timer: asyncio.TimerHandle | None = None
         self._frames = FrameWatch(lambda: self.uplink.frames, lambda: self.handle(on.LineSilent(SILENT_LINE_MS)))
         self._anomalies: list[str] = []
@@ -150,6 +173,7 @@ class Call:
             do.WatchCaller: self._watch_caller,
             do.UnwatchCaller: self._unwatch_caller,
             do.StartTool: self._tools.start,
+            **(joint.commands if joint else {}),
             do.NoteAnomaly: self._note,
             do.HangUp: self._over,
             do.CloseModel: self._over,
@@ -158,6 +182,8 @@ class Call:
     def opened(self) -> None:
         """The line carries audio both ways."""
         self._frames.start()
+        if self._tools.actions:
+            self._tools.actions.open()
         self.handle(on.LineOpened())
 
     async def connect(self, connector: Connector) -> None:
@@ -256,6 +282,8 @@ class Call:
         if self.uplink.lost_ms:
             self.note(f"{self.uplink.lost_ms} ms of the caller's first words were lost: they were held for too long")
         self.uplink.open(self._model, self.clock.now_ms())
+        if self._tools.actions:
+            self._tools.actions.ready()
 
     def _finish(self, command: do.FinishItem) -> None:
         if self._down.finish(command.item_id, command.generation):

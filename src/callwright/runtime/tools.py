@@ -2,6 +2,9 @@
 
 Every started tool ends in one ``ToolFinished``, whatever happens to it. The text for the model says what went wrong
 in general, and so does the log: an exception may quote anything, so the whole of it is told at ``DEBUG`` only.
+
+An action's function is run as any other, in the same patience; what it plans goes to the ledger then, and is no longer
+this runner's to stop.
 """
 
 from __future__ import annotations
@@ -11,14 +14,18 @@ import contextlib
 import logging
 import traceback
 from collections.abc import Callable, Coroutine, Generator, Mapping
-from typing import Any, Final, Generic, TypeAlias
+from typing import Any, Final, Generic
 
 import msgspec
 
 from callwright.core.commands import StartTool
 from callwright.core.events import ToolFinished, ToolOutcome
+from callwright.declare.actions import Terms
 from callwright.declare.tools import Context, Deps, Tool
+from callwright.errors import Refuse, UsageError
 from callwright.ids import Ms
+from callwright.runtime.actions import Actions, Output
+from callwright.runtime.answers import not_asked, refused_by_the_app
 
 STANDSTILL_MS: Final[Ms] = 200
 """A tool that holds the event loop up for so long is named: ten frames of the caller wait meanwhile."""
@@ -27,7 +34,6 @@ STOP_MS: Final[Ms] = 1_000
 """How long a tool that is stopped may take to end."""
 
 _log = logging.getLogger(__name__)
-_Output: TypeAlias = tuple[ToolOutcome, str]
 
 
 def _problem(what: str) -> str:
@@ -36,6 +42,7 @@ def _problem(what: str) -> str:
 
 _TOO_LONG: Final = _problem("the tool took too long; whether it worked is not known")
 _STOPPED: Final = _problem("the tool was stopped before it was through")
+_UNPLANNED: Final = "it could not be planned in time"
 
 
 class ToolRunner(Generic[Deps]):
@@ -49,13 +56,16 @@ class ToolRunner(Generic[Deps]):
         party: str | None,
         finished: Callable[[ToolFinished], None],
         note: Callable[[str], None],
+        actions: Actions | None = None,
     ) -> None:
         self._tools = tools
+        self.actions = actions
+        """The way to the ledger; None in a call without one."""
         self._deps = deps
         self._party = party
         self._finished = finished
         self._note = note
-        self._running: dict[asyncio.Task[_Output], tuple[StartTool, asyncio.TimerHandle]] = {}
+        self._running: dict[asyncio.Task[Output], tuple[StartTool, asyncio.TimerHandle]] = {}
         """Tools whose ends have not been reported, with the timers that end their patience."""
 
     def start(self, command: StartTool) -> None:
@@ -85,7 +95,7 @@ class ToolRunner(Generic[Deps]):
         _log.warning("%s", what)
         self._note(what)
 
-    def _ended(self, task: asyncio.Task[_Output]) -> None:
+    def _ended(self, task: asyncio.Task[Output]) -> None:
         """Report an end: from the task's own end, since a task that is stopped before its first step never runs."""
         if task.cancelled():
             self._report(task, ToolOutcome.CANCELLED, _STOPPED)
@@ -94,46 +104,71 @@ class ToolRunner(Generic[Deps]):
         else:
             self._report(task, *task.result())
 
-    def _out_of_time(self, task: asyncio.Task[_Output]) -> None:
+    def _out_of_time(self, task: asyncio.Task[Output]) -> None:
         """Do not wait for a tool any longer, whether or not it lets itself be stopped."""
-        self._report(task, ToolOutcome.TIMED_OUT, _TOO_LONG)
+        is_action = self._tools[self._running[task][0].name].action is not None
+        self._report(task, ToolOutcome.TIMED_OUT, not_asked(_UNPLANNED) if is_action else _TOO_LONG)
         task.cancel()
 
-    def _report(self, task: asyncio.Task[_Output], outcome: ToolOutcome, output: str) -> None:
+    def _report(
+        self, task: asyncio.Task[Output], outcome: ToolOutcome, output: str, speaks: bool | None = None
+    ) -> None:
         if task in self._running:
             command, timer = self._running.pop(task)
             timer.cancel()
-            self._finished(ToolFinished(command.tool_call_id, outcome, output))
+            self._finished(ToolFinished(command.tool_call_id, outcome, output, speaks))
 
-    async def _outcome(self, command: StartTool) -> _Output:
+    async def _outcome(self, command: StartTool) -> Output:
         tool = self._tools[command.name]
         try:
             arguments = msgspec.json.decode(command.arguments or "{}", type=tool.arguments)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
-            return ToolOutcome.RAISED, _problem(f"the arguments do not fit the tool: {problem}")
-        context = Context(self._deps, self._party, command.tool_call_id)
+            return ToolOutcome.RAISED, _problem(f"the arguments do not fit the tool: {problem}"), None
+        context = Context(self._deps, self._party, command.tool_call_id, self.actions)
+        is_action = tool.action is not None
         try:
             result = await tool.function(context, **msgspec.structs.asdict(arguments))
-            return ToolOutcome.RETURNED, _text(result)
+            if tool.action is None:
+                return ToolOutcome.RETURNED, _text(result), None
+            if isinstance(result, Refuse):
+                raise result
+            if not isinstance(result, Terms):
+                raise TypeError(f"an action returns callwright.Terms, not {type(result).__name__}")
+            if self.actions is None:
+                raise UsageError("this call has no ledger")
+        except Refuse as refusal:
+            return ToolOutcome.RETURNED, refused_by_the_app(str(refusal)), None
         except TimeoutError:
-            return ToolOutcome.TIMED_OUT, _TOO_LONG
+            return ToolOutcome.TIMED_OUT, not_asked(_UNPLANNED) if is_action else _TOO_LONG, None
         except Exception as problem:  # a user's tool may raise anything; the caller must still get an answer
             _log.error("tool %s raised %s", command.name, kind_and_place(problem))
             _log.debug("tool %s raised", command.name, exc_info=problem)
-            return ToolOutcome.RAISED, _problem(f"the tool failed ({type(problem).__name__})")
+            what = f"the tool failed ({type(problem).__name__})"
+            return ToolOutcome.RAISED, not_asked(what) if is_action else _problem(what), None
+        if not self._is_planned_in_time():
+            raise asyncio.CancelledError
+        return await self.actions.ask(tool, tool.action, result)
+
+    def _is_planned_in_time(self) -> bool:
+        """Whether the present tool's end is still waited for; its patience was the function's, and ends here."""
+        task = asyncio.current_task()
+        if task not in self._running:
+            return False
+        self._running[task][1].cancel()
+        return True
 
 
-class _Timed(Coroutine[Any, Any, _Output]):
+class _Timed(Coroutine[Any, Any, Output]):
     """The coroutine of a tool, with a watch on how long each of its steps keeps everything else waiting."""
 
     def __init__(
-        self, tool: Coroutine[Any, Any, _Output], now_s: Callable[[], float], stood_still: Callable[[Ms], None]
+        self, tool: Coroutine[Any, Any, Output], now_s: Callable[[], float], stood_still: Callable[[Ms], None]
     ) -> None:
         self.cr_await = tool  # where a waiting task is looked for
         self._now_s = now_s
         self._stood_still = stood_still
 
-    def __await__(self) -> Generator[Any, Any, _Output]:
+    def __await__(self) -> Generator[Any, Any, Output]:
         return self.cr_await.__await__()
 
     def send(self, value: Any) -> Any:

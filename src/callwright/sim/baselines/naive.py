@@ -18,7 +18,7 @@ from callwright.core.ports import Connector, Line
 from callwright.core.session import Ending
 from callwright.core.toolcalls import AfterOutput
 from callwright.declare.agent import Agent
-from callwright.declare.tools import Context, Facts, Tool
+from callwright.declare.tools import Context, Tool
 from callwright.ids import ItemId, MarkId, Ms, ToolCallId
 from callwright.runtime.call import CallResult, Clock, configuration
 from callwright.runtime.downlink import Downlink
@@ -154,7 +154,7 @@ class NaiveClient:
         else:
             self._post(call, STILL_OPEN)
 
-    async def _run(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> Facts | str:
+    async def _run(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> object:
         arguments = msgspec.json.decode(call.arguments, type=tool.arguments)
         context: Context[Any] = Context(*self._context, tool_call_id=ToolCallId(call.call_id))
         return await tool.function(context, **msgspec.structs.asdict(arguments))
