@@ -16,7 +16,8 @@ from callwright.ledger.store import MemoryStore, Store
 from callwright.runtime.dispatcher import Ledger
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
-from callwright.sim.provider import Fault, ProviderSettings, StandIn
+from callwright.sim.provider import ProviderSettings, StandIn
+from callwright.sim.provider.book import Sent
 from callwright.sim.provider.oracle import duplicate_effects, live_effects
 from callwright.sim.server import MemoryConnector
 from callwright.sim.vloop import VirtualLoop, run_virtual
@@ -71,10 +72,6 @@ def stand_in(*, seed: int = 1, **settings: Any) -> StandIn:
     return StandIn(ProviderSettings(faults=faults, **settings), seed=seed)
 
 
-def always() -> Fault:
-    return Fault()
-
-
 def now_ms() -> Ms:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
@@ -92,6 +89,11 @@ class Shop:
         loop = asyncio.get_running_loop()
         assert isinstance(loop, VirtualLoop)
         return Ledger(self.store, [self.provider.adapter()], clock=loop.now_ms, **options)
+
+    @property
+    def sends(self) -> list[Sent]:
+        """Every request for a refund whose first byte left."""
+        return [entry for entry in self.provider.book.entries if isinstance(entry, Sent)]
 
     @property
     def effects(self) -> list[str]:

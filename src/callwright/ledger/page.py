@@ -12,6 +12,7 @@ from typing import Any
 
 from callwright.errors import LedgerError
 from callwright.ids import Ms
+from callwright.ledger import owing
 from callwright.ledger.operation import LIVE, Actor, State, Step, after
 from callwright.ledger.provider import Traits
 from callwright.ledger.rows import Attempt, Authorization, Event, Operation, Outbox
@@ -144,6 +145,8 @@ class Page:
             self.written[read.op_id] = written
         self.tx.swap(read, written)
         self._event(written, step, read.state, actor, cause)
+        if written.fact_version == version:
+            owing.changed(self, written)
         return written
 
     def _event(self, written: Operation, step: Step | None, source: State | None, actor: Actor, cause: str) -> None:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from callwright.errors import LedgerError
 from callwright.ids import Ms
-from callwright.ledger import asking, audit, folding
+from callwright.ledger import asking, audit, folding, owing
 from callwright.ledger.asking import Answer, Ask
 from callwright.ledger.operation import SETTLED, Actor
 from callwright.ledger.page import Page, Patience
@@ -24,12 +24,6 @@ from callwright.ledger.rows import Operation, Outbox, Told
 from callwright.ledger.saying import OUTCOMES, FactChanged, fact_of
 from callwright.ledger.sending import attempt_of_key
 from callwright.ledger.store import Store
-
-HEARD = "heard"
-DEFERRED = "deferred"
-"""The states of a telling that mean something here; all others are only kept."""
-UNTOLD = "untold"
-"""The kind of the outbox row of an outcome that a call ended without."""
 
 T = TypeVar("T")
 Listener = Callable[[FactChanged], None]
@@ -145,28 +139,17 @@ class Record:
 
         def read(page: Page) -> tuple[FactChanged, ...]:
             facts = (fact_of(each) for each in page.tx.find(Operation, party=party))
-            return tuple(fact for fact in facts if fact.milestone in OUTCOMES and not _is_told(page, fact))
+            return tuple(fact for fact in facts if fact.milestone in OUTCOMES and not owing.is_told(page, fact))
 
         return await self.commit(read)
 
     async def note_told(self, op_id: str, milestone: str, version: int, state: str) -> None:
         """Store how far the telling of one fact has come, in the words of whoever decides it.
 
-        A fact that is ``deferred`` goes to the outbox as well, as ``untold`` with its sentence.
+        An outcome that is ``deferred`` goes to the outbox as well, and comes off it once it is ``heard``.
         """
 
-        def write(page: Page) -> None:
-            row = Told(op_id, milestone, version, state, page.now_ms)
-            if page.tx.get(Told, op_id, milestone, version) is None:
-                page.tx.insert(row)
-            else:
-                page.tx.update(row)
-            operation = page.tx.get(Operation, op_id)
-            is_owed = state == DEFERRED and operation is not None and operation.fact_version == version
-            if is_owed and operation is not None and page.tx.get(Outbox, op_id, version) is None:
-                page.tx.insert(Outbox(op_id, version, UNTOLD, fact_of(operation).sentence, None))
-
-        await self.commit(write)
+        await self.commit(lambda page: owing.note(page, op_id, milestone, version, state))
 
     async def told(self, op_id: str) -> tuple[Told, ...]:
         """How far the telling of each fact of an operation has come, oldest first."""
@@ -211,11 +194,3 @@ class Record:
         self._is_open = False
         self._thread.shutdown()
         self._store.close()
-
-
-def _is_told(page: Page, fact: FactChanged) -> bool:
-    """Whether a caller heard this very fact, or a person has seen to it that he knows."""
-    told = page.tx.get(Told, fact.op_id, fact.milestone, fact.version)
-    row = page.tx.get(Outbox, fact.op_id, fact.version)
-    is_seen_to = row is not None and row.done_at_ms is not None
-    return is_seen_to or (told is not None and told.state == HEARD)

@@ -29,6 +29,7 @@ from callwright.ids import Ms
 from callwright.ledger import sending
 from callwright.ledger.folding import fold
 from callwright.ledger.operation import Actor
+from callwright.ledger.owing import DEFERRED
 from callwright.ledger.page import Page, Patience
 from callwright.ledger.provider import Dispatch, Observed, Outcome, Provider
 from callwright.ledger.record import Record, wall_clock_ms
@@ -36,6 +37,7 @@ from callwright.ledger.saying import FactChanged, fact_of
 from callwright.ledger.sending import Act, Next
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.ledger.store import MemoryStore, Store
+from callwright.runtime.outbox import OutboxFile
 
 T = TypeVar("T")
 log = logging.getLogger("callwright.ledger")
@@ -186,29 +188,62 @@ class Ledger(Record):
         clock: Callable[[], Ms] = wall_clock_ms,
         patience: Patience | None = None,
         crash_at: Callable[[str], None] = _nowhere,
+        outbox: str | Path | None = None,
     ) -> None:
         super().__init__(store, providers, clock=clock, patience=patience)
         self._dispatcher = Dispatcher(self, crash_at=crash_at)
+        self._outbox_file = None if outbox is None else OutboxFile(outbox)
+        self._mirroring: dict[asyncio.Task[None], None] = {}
 
     @classmethod
     def open(
-        cls, path: str | Path | None, *, providers: Sequence[Provider], patience: Patience | None = None
+        cls,
+        path: str | Path | None,
+        *,
+        providers: Sequence[Provider],
+        patience: Patience | None = None,
+        outbox: str | Path | None = None,
     ) -> Ledger:
         """A ledger in a SQLite file, or in memory if ``path`` is None; it works inside ``async with``.
 
-        Raises LedgerError if the file cannot be opened or is of another schema.
+        ``outbox`` names a file to which each row of the outbox is appended as a JSON line. Raises LedgerError if the
+        ledger's file cannot be opened or is of another schema.
         """
-        return cls(MemoryStore() if path is None else SQLiteStore(path), providers, patience=patience)
+        return cls(MemoryStore() if path is None else SQLiteStore(path), providers, patience=patience, outbox=outbox)
 
     async def __aenter__(self) -> Ledger:
         await self._dispatcher.start()
+        if self._outbox_file is not None:
+            self.subscribe(self._on_fact)
+            await self._mirror()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._dispatcher.close()
+        await self._mirror()
         self.close()
+
+    async def note_told(self, op_id: str, milestone: str, version: int, state: str) -> None:
+        """Store how far the telling of one fact has come; what is deferred goes to the outbox, and to its file."""
+        await super().note_told(op_id, milestone, version, state)
+        if state == DEFERRED:
+            await self._mirror()
+
+    def _on_fact(self, _fact: FactChanged) -> None:
+        task = asyncio.get_running_loop().create_task(self._mirror())
+        self._mirroring[task] = None
+        task.add_done_callback(lambda done: self._mirroring.pop(done, None))
+
+    async def _mirror(self) -> None:
+        """Append to the outbox's file what is new in the outbox; a file that cannot be written stops nothing."""
+        if self._outbox_file is None:
+            return
+        try:
+            await self.commit(self._outbox_file.write)
+        except (OSError, LedgerError) as problem:
+            log.warning("the outbox's file is behind: %s", problem)
 
     async def reconcile(self, op_id: str) -> FactChanged:
         """Ask the provider now what became of an operation; returns what may be said of it then.

@@ -1,0 +1,320 @@
+"""An action in a call: one effect whatever happens to the call, and nothing said that the record does not hold."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.runtime.calls import ANYTHING, OPENING, Taken, calls, delta, ended, reply, speech_started, started, written
+from tests.runtime.refunds import (
+    EFFECT,
+    OTHER_EFFECT,
+    PARTY,
+    Shop,
+    notes,
+    now_ms,
+    outputs,
+    play,
+    refund,
+    stand_in,
+    take_call,
+)
+
+import callwright as cw
+from callwright.ids import Ms
+from callwright.ledger.asking import Ask
+from callwright.ledger.store import MemoryStore
+from callwright.runtime.actions import OUTCOME_MS, PROPOSE_MS
+from callwright.runtime.dispatcher import Ledger
+from callwright.sim.provider import Fault
+from callwright.sim.vloop import run_virtual
+from callwright.testing.scripted import Step, after
+
+
+def asks(
+    call_id: str = "k1", response_id: str = "r1", name: str = "issue_refund", arguments: str = ""
+) -> tuple[Step, ...]:
+    """A response with a holding line and one tool call."""
+    return (
+        started(response_id),
+        delta(400, f"item of {response_id}", response_id),
+        written("One moment.", f"item of {response_id}", response_id),
+        calls(name, call_id, response_id, arguments or refund()),
+        ended(response_id),
+    )
+
+
+def call(*steps: Step, shop: Shop | None = None, settle_s: float = 60, **options: Any) -> tuple[Taken, Shop]:
+    """One call at a shop, and the shop once everything has come to rest."""
+    shop = shop or Shop()
+    options = {"ignoring": ANYTHING, **options}
+    taken = play(shop, lambda ledger: take_call(ledger, *OPENING, *steps, **options), settle_s=settle_s)
+    return taken, shop
+
+
+def states(taken: Taken) -> list[str]:
+    """The states that the model was told of, in order."""
+    return [str(note["state"]) for note in notes(taken)]
+
+
+# --- one effect
+
+
+def test_an_action_is_done_once_and_the_model_is_told_from_the_record() -> None:
+    taken, shop = call(*asks())
+    assert shop.effects == [EFFECT]
+    output = outputs(taken)["k1"]
+    assert (output["asked"], output["state"]) == ("created", "requested")
+    assert "never say that it is done" in output["next"]
+    assert states(taken)[:4] == ["requested", "running", "accepted", "confirmed"]
+    assert notes(taken)[3]["say"] == "The refund of 32 dollars to the Visa ending in 4 2 4 2 is done."
+
+
+def test_no_key_and_no_cards_token_reaches_the_model_or_the_trace() -> None:
+    taken, shop = call(*asks())
+    sent = str(taken.model.sent) + taken.result.trace.decode()
+    assert [secret for secret in ("card:4242", *(sent.key for sent in shop.sends)) if secret in sent] == []
+
+
+def test_the_attempt_is_stored_within_50_ms_of_the_models_call() -> None:
+    taken, _ = call(*asks())
+    called_ms = next(row[0] for row in taken.rows if row[1:3] == ["on", "ToolCalled"])
+    facts = [(row[0], row[3]["facts"]["milestone"]) for row in taken.rows if row[1:3] == ["on", "FactChanged"]]
+    assert next(at_ms for at_ms, milestone in facts if milestone == "running") - called_ms <= 50
+
+
+def test_what_is_under_way_is_not_spoken_about_until_there_is_an_outcome() -> None:
+    taken, _ = call(*asks(), shop=Shop(stand_in(settles_ms=60_000)), hang_up_ms=8_000)
+    assert states(taken)[-1] == "accepted"
+    assert taken.model.of("response.create") == []
+
+
+@pytest.mark.parametrize("at_ms", [0, 1, 2, 20, 150, 160, 2_000])
+def test_c072_c075_a_caller_who_speaks_cancels_no_attempt(at_ms: Ms) -> None:
+    taken, shop = call(*asks(), after(at_ms), speech_started())
+    assert shop.effects == [EFFECT]
+    assert list(outputs(taken)) == ["k1"]
+
+
+@pytest.mark.parametrize("hang_up_ms", [20, 40, 100, 180, 1_000])
+def test_a_caller_who_hangs_up_cancels_no_attempt(hang_up_ms: Ms) -> None:
+    _, shop = call(*asks(), hang_up_ms=hang_up_ms)
+    assert shop.effects == [EFFECT]
+
+
+def test_c073_c084_a_call_that_is_made_again_is_the_same_operation() -> None:
+    again = (after(1_000), *asks("k2", "r2"), after(8_000), *asks("k3", "r3"))
+    taken, shop = call(*asks(), *again, hang_up_ms=14_000)
+    assert shop.effects == [EFFECT]
+    asked = {call_id: output["asked"] for call_id, output in outputs(taken).items()}
+    assert asked == {"k1": "created", "k2": "joined", "k3": "replayed"}
+    assert "nothing was done again" in outputs(taken)["k3"]["next"]
+
+
+def test_c078_one_call_that_is_announced_twice_is_one_wish() -> None:
+    taken, shop = call(*asks(), calls("issue_refund", "k1", "r1", refund()))
+    assert shop.effects == [EFFECT]
+    assert len(shop.sends) == 1
+    assert list(outputs(taken)) == ["k1"]
+
+
+def test_other_terms_while_it_can_be_stopped_are_one_effect_to_the_other_card() -> None:
+    taken, shop = call(*asks(), after(500), *asks("k2", "r2", arguments=refund("8812")), hang_up_ms=14_000)
+    assert outputs(taken)["k2"]["asked"] == "amending"
+    assert shop.effects == [OTHER_EFFECT]
+
+
+def test_other_terms_after_it_was_done_are_told_and_not_done() -> None:
+    taken, shop = call(*asks(), after(8_000), *asks("k2", "r2", arguments=refund("8812")), hang_up_ms=14_000)
+    assert outputs(taken)["k2"]["asked"] == "conflict"
+    assert shop.effects == [EFFECT]
+
+
+# --- what goes wrong
+
+
+def test_a_refusal_of_the_apps_is_told_with_its_reason_and_asks_for_nothing() -> None:
+    taken, shop = call(*asks(arguments=refund(order="9")))
+    assert outputs(taken)["k1"]["why"] == "there is no order 9"
+    assert "Nothing was done" in outputs(taken)["k1"]["next"]
+    assert shop.effects == []
+    assert taken.model.of("response.create")
+
+
+@pytest.mark.parametrize("order", ["slow", "broken"])
+def test_c087_a_plan_that_fails_or_takes_too_long_is_told_as_not_done(order: str) -> None:
+    taken, shop = call(*asks(arguments=refund(order=order)))
+    output = outputs(taken)["k1"]
+    assert output["asked"] == "failed"
+    assert "Nothing was done" in output["next"]
+    assert "4111" not in str(output)
+    assert shop.effects == []
+
+
+def test_a_caller_who_is_not_known_has_nothing_done_for_him() -> None:
+    taken, shop = call(*asks(), party=None)
+    assert outputs(taken)["k1"]["why"] == "it is not known who the caller is"
+    assert shop.effects == []
+
+
+def test_a_provider_that_refuses_is_told_as_failed_and_asking_again_goes_on_from_the_record() -> None:
+    shop = Shop(stand_in(faults={"declined": Fault()}))
+    taken, _ = call(*asks(), shop=shop)
+    assert states(taken)[-1] == "failed"
+    assert "did not go through" in notes(taken)[-1]["say"]
+    assert shop.effects == []
+
+
+def test_c084_a_lost_answer_is_unknown_and_looked_up_before_anything_is_sent_again() -> None:
+    shop = Shop(stand_in(faults={"lost_reply": Fault(times=1)}))
+    taken, _ = call(*asks(), shop=shop, hang_up_ms=40_000)
+    assert "unknown" in states(taken)
+    assert "failed" not in states(taken)
+    assert shop.effects == [EFFECT]
+    assert len(shop.sends) == 1
+
+
+def test_a_ledger_that_was_closed_in_the_call_is_told_as_unknown_and_the_call_goes_on() -> None:
+    shop = Shop()
+
+    async def go() -> Taken:
+        async with shop.ledger() as ledger:
+            taking = asyncio.get_running_loop().create_task(
+                take_call(ledger, *OPENING, after(500), *asks(), after(500), *reply("Go on."), ignoring=ANYTHING)
+            )
+            await asyncio.sleep(0.2)
+        return await taking
+
+    taken = run_virtual(go())
+    assert outputs(taken)["k1"]["asked"] == "unknown"
+    assert taken.result.ending.by == "caller"
+    assert shop.effects == []
+
+
+def test_a_ledger_that_does_not_answer_in_time_is_told_as_unknown_and_still_sees_it_through() -> None:
+    shop = Shop()
+
+    class Slow(Ledger):
+        async def propose(self, ask: Ask) -> Any:
+            await asyncio.sleep(PROPOSE_MS / 1000 + 1)
+            return await super().propose(ask)
+
+    async def go() -> Taken:
+        async with Slow(shop.store, [shop.provider.adapter()], clock=now_ms) as ledger:
+            return await take_call(ledger, *OPENING, *asks(), ignoring=ANYTHING, hang_up_ms=8_000)
+
+    assert outputs(run_virtual(go()))["k1"]["asked"] == "unknown"
+
+
+# --- calls that follow, and calls at once
+
+
+def test_a_caller_who_rings_again_is_told_from_the_record_and_nothing_is_done_again() -> None:
+    shop = Shop()
+
+    async def go(ledger: Ledger) -> Taken:
+        await take_call(ledger, *OPENING, *asks(), hang_up_ms=1_000, ignoring=ANYTHING)
+        await asyncio.sleep(30)
+        return await take_call(ledger, *OPENING, after(500), *asks("k9", "r9"), ignoring=ANYTHING)
+
+    second = play(shop, go)
+    assert notes(second)[0]["state"] == "confirmed"
+    assert outputs(second)["k9"]["asked"] == "replayed"
+    assert shop.effects == [EFFECT]
+
+
+def test_another_caller_is_told_nothing_of_it() -> None:
+    shop = Shop()
+
+    async def go(ledger: Ledger) -> Taken:
+        await take_call(ledger, *OPENING, *asks(), ignoring=ANYTHING)
+        other = await take_call(ledger, *OPENING, *asks("k9", "r9"), party="customer:82", ignoring=ANYTHING)
+        reads = calls("history", "k8", "r1", "{}")
+        third = await take_call(ledger, *OPENING, started(), reads, ended(), party="customer:82", ignoring=ANYTHING)
+        assert outputs(third)["k8"] == {"operations": []}
+        return other
+
+    other = play(shop, go)
+    assert notes(other) == []
+    assert outputs(other)["k9"] == {
+        "asked": "refused",
+        "why": "it is not this caller's",
+        "next": "Nothing was done. Tell the caller why; do not say that it was done, or that it will be.",
+    }
+    assert shop.effects == [EFFECT]
+
+
+def test_two_calls_at_once_about_one_order_are_one_effect_and_both_are_told() -> None:
+    shop = Shop()
+
+    async def go(ledger: Ledger) -> list[Taken]:
+        each = [take_call(ledger, *OPENING, *asks(), ignoring=ANYTHING, hang_up_ms=8_000) for _ in range(2)]
+        return list(await asyncio.gather(*each))
+
+    first, second = play(shop, go)
+    assert shop.effects == [EFFECT]
+    assert sorted(outputs(taken)["k1"]["asked"] for taken in (first, second)) == ["created", "joined"]
+    assert "confirmed" in states(first)
+    assert "confirmed" in states(second)
+
+
+# --- reading
+
+
+def test_a_check_reads_the_record_and_sends_nothing() -> None:
+    checks = asks("k2", "r2", "check_refund", '{"order": "4417"}')
+    taken, shop = call(
+        *asks("k0", "r0", "check_refund", '{"order": "4417"}'), *asks(), after(7_000), *checks, hang_up_ms=9_000
+    )
+    assert outputs(taken)["k0"]["state"] == "none"
+    assert outputs(taken)["k2"]["state"] == "confirmed"
+    assert len(shop.sends) == 1
+
+
+def test_what_was_sent_cannot_be_withdrawn_and_the_answer_says_so() -> None:
+    taken, shop = call(*asks(), after(500), *asks("k2", "r2", "stop_refund", '{"order": "4417"}'))
+    assert outputs(taken)["k2"]["asked"] == "too_late"
+    assert shop.effects == [EFFECT]
+
+
+def test_a_tool_without_a_ledger_is_told_how_to_give_it_one() -> None:
+    context: cw.Context[None] = cw.Context(None, PARTY, "k1")  # type: ignore[arg-type]
+    with pytest.raises(cw.UsageError, match=r"run\(..., ledger=...\)"):
+        asyncio.run(context.facts("refund", "order:4417"))
+
+
+# --- waiting for the outcome
+
+
+def test_tools_that_wait_answer_with_the_outcome() -> None:
+    taken, shop = call(*asks(), tools_wait=True)
+    assert outputs(taken)["k1"]["state"] == "confirmed"
+    assert shop.effects == [EFFECT]
+
+
+def test_tools_that_wait_do_so_for_ten_seconds_at_most() -> None:
+    shop = Shop(stand_in(settles_ms=60_000))
+    taken, _ = call(*asks(), shop=shop, tools_wait=True, hang_up_ms=12_000, settle_s=120)
+    ended_ms = next(row[0] for row in taken.rows if row[1:3] == ["on", "ToolFinished"])
+    assert OUTCOME_MS <= ended_ms <= OUTCOME_MS + 50
+    assert outputs(taken)["k1"]["state"] == "accepted"
+
+
+# --- before the call
+
+
+def test_an_agent_with_actions_needs_a_ledger_with_their_providers() -> None:
+    async def without() -> None:
+        await take_call(None, *OPENING)  # type: ignore[arg-type]
+
+    with pytest.raises(cw.UsageError, match="has the action issue_refund, so the call needs"):
+        run_virtual(without())
+
+    async def other() -> None:
+        adapter = stand_in().adapter(name="bank")
+        async with Ledger(MemoryStore(), [adapter], clock=now_ms) as ledger:
+            await take_call(ledger, *OPENING)
+
+    with pytest.raises(cw.UsageError, match=r"needs the provider 'payments'; .* \(it has: bank\)"):
+        run_virtual(other())
