@@ -12,11 +12,13 @@ from callwright.core.notice import NOTICE
 from callwright.core.pickup import PICKUP
 from callwright.core.playout import PLAYOUT
 from callwright.core.table import Table
+from callwright.core.told import TOLD
 from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
-TABLES: tuple[Table[Any, Any], ...] = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, NOTICE, KEEPING, OPERATION)
+CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, NOTICE, KEEPING, TOLD)
+TABLES: tuple[Table[Any, Any], ...] = (*CALL, OPERATION)
 
 
 def snapshot(machine: object) -> dict[str, Any]:

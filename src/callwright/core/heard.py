@@ -156,6 +156,8 @@ class HeardRecord:
         self._order: list[ItemId] = []
         self._asking: dict[ItemId, Ms] = {}
         """Replies that the server was asked about, with the instant at which that is given up."""
+        self._settled: dict[ItemId, None] = {}
+        """Replies whose hearing was settled, or whose text came behind it, since that was asked for last."""
         self.changes = 0
         """How often a text, or what was heard of one, may have changed."""
 
@@ -186,6 +188,7 @@ class HeardRecord:
             reply = self._replies[item_id] = _Reply()
         if written is not None:
             reply.written = written
+            self._settled[item_id] = None
             self.changes += 1
 
     def played_out(self, item_id: ItemId, audio_ms: Ms | None = None) -> None:
@@ -199,6 +202,7 @@ class HeardRecord:
         reply.state = HEARING.after(reply.state, Cue.PLAYED_OUT)
         self.changes += 1
         reply.source = Source.WHOLE
+        self._settled[item_id] = None
 
     def cut(self, cut: Cut, now_ms: Ms) -> None:
         """A reply was cut. Raises IllegalTransition while the server is asked about an earlier cut of it."""
@@ -215,6 +219,7 @@ class HeardRecord:
         self.changes += 1
         self._asking.pop(cut.item_id, None)
         reply.cut, reply.source = cut, Source.ESTIMATED
+        self._settled[cut.item_id] = None
 
     def truncated(self, item_id: ItemId, became: Truncate) -> None:
         """It is known what became of the request to shorten a reply."""
@@ -236,6 +241,7 @@ class HeardRecord:
         reply.state = HEARING.after(reply.state, Cue.RETRIEVED)
         self.changes += 1
         del self._asking[item_id]
+        self._settled[item_id] = None
         heard_ms = reply.cut.heard_ms if reply.cut else 0
         if text is None or (not text and heard_ms > WORDLESS_MS_MAX):
             reply.source = Source.NONE
@@ -265,11 +271,20 @@ class HeardRecord:
         self.changes += 1
         del self._asking[item_id]
         reply.source = Source.ESTIMATED
+        self._settled[item_id] = None
 
     def give_up_all(self) -> None:
         """Nobody is left to ask: estimate whatever was asked for."""
         for item_id in list(self._asking):
             self.give_up(item_id)
+
+    def take_settled(self) -> list[Turn]:
+        """The replies of which it has become known what was heard, or has changed: each once for every change.
+
+        One that was played out before its text came is among them then, without text, and again with it.
+        """
+        settled, self._settled = self._settled, {}
+        return [self._turn(item_id) for item_id in settled if self._replies[item_id].state is Hearing.SETTLED]
 
     def turns(self) -> tuple[Turn, ...]:
         """The transcript so far, in the conversation's order."""
@@ -332,6 +347,12 @@ def estimate(written: str, cut: Cut) -> str:
     total_ms = max(cut.received_ms, 1)
     sure_ms = cut.heard_ms - UNEVENNESS * isqrt(max(0, cut.heard_ms * (total_ms - cut.heard_ms) // total_ms))
     return " ".join(word for word, end in zip(words, ends, strict=True) if end * total_ms <= sure_ms * ends[-1])
+
+
+def ends_ms(text: str, audio_ms: Ms) -> tuple[Ms, ...]:
+    """Where the words of a text end if they lie evenly, by their lengths, along ``audio_ms`` of audio."""
+    ends = list(_ends(text.split()))
+    return tuple(end * audio_ms // ends[-1] for end in ends)
 
 
 def _letters(text: str) -> int:

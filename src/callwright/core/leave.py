@@ -69,8 +69,11 @@ class Leave:
         if is_cut_short:
             self._goodbye.ending = ending
 
-    def ending(self, now_ms: Ms, *, is_open: bool, is_model_there: bool) -> Ending | None:
-        """Look whether the call has come to its end. ``is_open`` says that a response is open."""
+    def ending(self, now_ms: Ms, *, is_open: bool, is_model_there: bool, owed: int) -> Ending | None:
+        """Look whether the call has come to its end.
+
+        ``is_open`` says that a response is open, ``owed`` how many operations the caller is not through with.
+        """
         if not self._goodbye.is_pending:
             return None
         running = self._tools.what_runs()
@@ -80,7 +83,7 @@ class Leave:
             played_ms=self._playout.confirmed_ms(),
             at_ear_ms=self._cuts.at_ear_ms(),
             report_due_ms=self._playout.report_due_ms(),
-            outstanding=len(running) if is_model_there else 0,
+            outstanding=len(running) + owed if is_model_there else 0,
         )
         fate = self._goodbye.look(scene, now_ms)
         if fate is None:
@@ -89,6 +92,8 @@ class Leave:
             self._out.note("hung up unconfirmed: the line did not tell that it has played the goodbye")
         if running:
             self._out.note(f"hung up while this still ran: {', '.join(running)}")
+        if owed:
+            self._out.note(f"hung up while the caller was owed the outcome of {owed} action{'s' if owed > 1 else ''}")
         return self._goodbye.ending
 
     def _settle(self, output: Callable[[str], str], now_ms: Ms) -> None:

@@ -32,14 +32,15 @@ from callwright.core.goodbye import Goodbye, Withdrawal
 from callwright.core.heard import HeardRecord, Truncate, Turn
 from callwright.core.keeping import Keeping
 from callwright.core.leave import Leave
-from callwright.core.notes import note_of
 from callwright.core.outgoing import Outgoing
 from callwright.core.pickup import SESSION_PATIENCE_MS, Pickup, Stage
 from callwright.core.pickup import Cue as PickupCue
 from callwright.core.plan import CallPlan as CallPlan
 from callwright.core.plan import Can as Can
 from callwright.core.plan import Ending as Ending
+from callwright.core.plan import Untold
 from callwright.core.playout import Playout
+from callwright.core.telling import Tellings
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
 from callwright.core.turns import Floor, Turns
 from callwright.errors import IllegalTransition
@@ -67,6 +68,7 @@ class Session:
         self.keeping = Keeping(plan, self.heard, self._out)
         self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
         self._leave = Leave(self.goodbye, self.tools, self.playout, self._cuts, self._out)
+        self._telling = Tellings(self._out, plan.locale)
         self._asked: EventId | None = None
         """The latest request for a reply: the refusal of an earlier one brings no wish back."""
         self._handlers: Mapping[type, _Handler] = {
@@ -93,7 +95,7 @@ class Session:
             on.LineSilent: self._line_silent,
             on.LineClosed: self._line_closed,
             on.ToolFinished: self._tool_finished,
-            on.FactChanged: self._fact_changed,
+            on.FactChanged: lambda event, _now_ms: self._telling.changed(event),
             on.InterruptRequested: self._interrupt_requested,
             on.HangUpRequested: self._hang_up_requested,
             on.TimerFired: self._timer_fired,
@@ -126,7 +128,8 @@ class Session:
         if self.pickup.stage is Stage.OVER:
             return None
         earliest_ms: Ms | None = None
-        for machine in (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye, self.keeping):
+        machines = (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye)
+        for machine in (*machines, self.keeping, self._telling):
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
                 earliest_ms = deadline_ms
@@ -135,6 +138,10 @@ class Session:
     def transcript(self) -> tuple[Turn, ...]:
         """The turns so far, in the conversation's order."""
         return self.heard.turns()
+
+    def untold(self) -> tuple[Untold, ...]:
+        """The operations whose outcome the caller has not heard when the call is over."""
+        return self._telling.untold()
 
     # --- the model -------------------------------------------------------------------------------------------
 
@@ -147,6 +154,7 @@ class Session:
         self.pickup.move(PickupCue.ACCEPTED)
         if was is Stage.CONFIGURING:
             self._out.add(do.OpenUplink())
+            self._telling.ready()
 
     def _format_mismatched(self, event: on.FormatMismatched, now_ms: Ms) -> None:
         ending = Ending("fault", f"the session's {event.field} is {event.got}, agreed was {event.wanted}")
@@ -172,19 +180,23 @@ class Session:
             self._out.note(f"response {event.response_id} began, so {unended} has ended without a word")
             self.turns.response_ended(unended, now_ms)
             self._out.add(*self.playout.superseded(unended))
+            self._telling.ended(unended, now_ms)
         self.turns.response_started(event.response_id)
+        self._telling.began(event.response_id)
 
     def _audio_received(self, event: on.AudioReceived, now_ms: Ms) -> None:
         commands = self.playout.audio(event.response_id, event.item_id, event.samples, now_ms)
         if commands:
             self.heard.reply(event.item_id)
             self.goodbye.audio(now_ms)
+            self._telling.spoke(event.response_id, event.item_id)
             self._out.add(*commands)
 
     def _reply_written(self, event: on.ReplyWritten, _now_ms: Ms) -> None:
         self.heard.reply(event.item_id, event.text)
 
     def _tool_called(self, event: on.ToolCalled, now_ms: Ms) -> None:
+        self._telling.called(event.response_id)
         self.keeping.tool_called(event.name)
         verdict = self.tools.called(
             event.tool_call_id,
@@ -214,6 +226,7 @@ class Session:
             self._talked_over(event.response_id, now_ms)
         self._out.add(*self.playout.response_ended(event.response_id))
         self.turns.response_ended(event.response_id, now_ms)
+        self._telling.ended(event.response_id, now_ms)
         if event.status in (on.ResponseStatus.FAILED, on.ResponseStatus.INCOMPLETE):
             self._out.note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")
 
@@ -228,6 +241,7 @@ class Session:
         match request:
             case do.RequestReply() if request.event_id == self._asked:
                 self.turns.refused()
+                self._telling.never_began()
             case do.TruncateItem():
                 self.heard.truncated(request.item_id, Truncate.REFUSED)
             case do.RetrieveItem():
@@ -286,10 +300,6 @@ class Session:
         elif after is AfterOutput.HANG_UP:
             self._leave.explained(event)
 
-    def _fact_changed(self, event: on.FactChanged, _now_ms: Ms) -> None:
-        if self.pickup.stage is Stage.READY:
-            self._out.request(do.PostFacts(self._out.next_id(), note_of(event)))
-
     def _interrupt_requested(self, _event: on.InterruptRequested, now_ms: Ms) -> None:
         response_id = self.turns.response_id
         is_new = response_id is not None and not self.playout.is_cut(response_id)
@@ -311,6 +321,8 @@ class Session:
             return
         if self.turns.timer(now_ms):
             self._out.note("a reply that was due has not begun")
+            self._telling.never_began()
+        self._telling.timer(now_ms)
         self.playout.timer(now_ms)
         for item_id in self.heard.timer(now_ms):
             self._out.note(f"no answer about cut item {item_id}; its heard text is an estimate")
@@ -325,17 +337,23 @@ class Session:
     def _join(self, now_ms: Ms) -> None:
         self._cuts.take_played_out(now_ms)
         self.keeping.look(now_ms)
+        if self.pickup.stage is not Stage.OVER:
+            self._telling.settled(self.heard.take_settled(), now_ms)
+        if self._telling.wants_reply() and not self.tools.is_any_running(self.plan.actions):
+            self.turns.want_reply()
         if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
             self.turns.want_reply()
         if self.pickup.stage is Stage.READY and self.turns.is_reply_wanted:
             self._leave.withdraw(Withdrawal.RESULT, now_ms)
         if self.pickup.stage is Stage.READY and self.turns.may_ask():
             self.turns.asked(now_ms)
+            self._telling.asked()
             self._asked = self._out.next_id()
             self._out.request(do.RequestReply(self._asked))
         is_model_there = self.pickup.stage is Stage.READY
         is_open = self.turns.response_id is not None
-        ending = self._leave.ending(now_ms, is_open=is_open, is_model_there=is_model_there)
+        owed = self._telling.outstanding()
+        ending = self._leave.ending(now_ms, is_open=is_open, is_model_there=is_model_there, owed=owed)
         if ending is not None:
             self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("hung up"))
 
@@ -348,6 +366,7 @@ class Session:
         if response_id is not None:
             self._out.add(*self.playout.response_ended(response_id))
             self.turns.response_ended(response_id, now_ms)
+            self._telling.ended(response_id, now_ms)
         self.heard.give_up_all()
 
     def _end(self, cue: PickupCue, ending: Ending, now_ms: Ms, *commands: do.Command) -> None:
@@ -356,6 +375,7 @@ class Session:
         self.ending = ending
         self._out.add(*commands)
         self._cuts.line_ended(self.turns.response_id, now_ms)
+        self._telling.call_is_over(self.heard.take_settled(), now_ms)
         self.keeping.call_is_over(now_ms)
 
     def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms) -> None:

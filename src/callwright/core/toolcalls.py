@@ -20,7 +20,7 @@ through.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -188,6 +188,10 @@ class ToolCalls:
     def unanswered(self) -> tuple[ToolCallId, ...]:
         """Calls whose tools are still running."""
         return tuple(call_id for call_id, call in self._calls.items() if call.state is CallState.RUNNING)
+
+    def is_any_running(self, names: Container[str]) -> bool:
+        """Whether one of these tools is still running."""
+        return any(self._calls[call_id].name in names for call_id in self.unanswered())
 
     def what_runs(self) -> list[str]:
         """The tools that are still running, each with its call's id."""
