@@ -50,6 +50,25 @@ def tools_of(entry: str) -> Mapping[str, Tool]:
     return load_agent(entry).tools
 
 
+def make_deps(entry: str) -> object:
+    """What the object that ``module:object`` names returns when it is called with nothing. Raises UsageError."""
+    module_name, _, attribute = entry.partition(":")
+    module = _import(module_name)
+    make = getattr(module, attribute, None)
+    if not callable(make):
+        found = (
+            f"it is of type {type(make).__name__}" if hasattr(module, attribute) else "there is nothing of that name"
+        )
+        raise UsageError(
+            f"{module.__file__ or module_name}: expected {attribute} to be what makes a call's deps; {found}"
+            f"{did_you_mean(attribute, vars(module))}"
+        )
+    try:
+        return make()
+    except Exception as problem:  # a user's code may raise anything
+        raise UsageError(_report(problem)) from problem
+
+
 def _import(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)

@@ -88,6 +88,36 @@ class Confirmation:
 
 
 @dataclass(frozen=True, slots=True)
+class Effect:
+    """What a provider's own book holds of one thing that was done on the world, from ``at_ms`` on."""
+
+    effect_id: str
+    kind: str
+    subject: str
+    """What it was done to, for example ``order:4417``."""
+    slot: str
+    amount_minor: int
+    currency: str
+    destination: str
+    status: str
+    """``pending``, ``succeeded``, ``failed``, ``cancelled`` or ``reversed``."""
+    at_ms: Ms
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the money has gone, or is going."""
+        return self.status in ("pending", "succeeded")
+
+    @property
+    def text(self) -> str:
+        """As scenarios write it."""
+        return (
+            f"{self.kind} {self.subject} {self.amount_minor // 100}.{self.amount_minor % 100:02} {self.currency} "
+            f"{self.destination}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class StereoRecording:
     """The call's sound: int16, one array per side, equal lengths, at ``rate_hz``."""
 
@@ -143,3 +173,11 @@ class CallRecord:
     """Why the call broke off, if it did."""
     anomalies: tuple[str, ...] = ()
     """What happened out of order and was survived by the client, a tool that refused its arguments for instance."""
+    book: tuple[Effect, ...] = ()
+    """All that the provider's book holds once everything has settled, every change by itself, in order."""
+    effects_expected: tuple[str, ...] | None = None
+    """What the scenario expects of it; None if it does not matter."""
+    action_tools: tuple[str, ...] = ()
+    """The tools that act on the world."""
+    unfired: tuple[str, ...] = ()
+    """What was to go wrong at the provider, and had no occasion to."""

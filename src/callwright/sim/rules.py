@@ -10,18 +10,20 @@ history, so a history that is right is continued at the right word, and one that
 
 The notice that an agent must give, that it is a machine, opens every reply until history holds it whole.
 
+What an app's record says comes into history as a tool's output or as a system message. The model passes on the latest
+such fact when it is asked for a reply and the caller's turn is answered, or when he asks for it; a fact that stands
+there as a passive note it leaves unsaid.
+
 What live models were seen to do now and then is in the file as a behavior with its rate and the source of the figure.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, Literal, cast, get_type_hints
+from typing import TYPE_CHECKING
 
-from callwright.declare.tools import Spoken
 from callwright.errors import ScenarioError
 from callwright.sim.advice import did_you_mean
 from callwright.sim.models import (
@@ -30,12 +32,14 @@ from callwright.sim.models import (
     Clip,
     HistoryItem,
     Reply,
+    SystemNote,
     ToolAnswered,
     ToolRequest,
     ToolRequested,
 )
-from callwright.sim.speech import Side, Speech, normalise
-from callwright.sim.yamlfile import Field, read_yaml
+from callwright.sim.rulebook import BEHAVIORS, Fact, Rules, Saying, read_rules
+from callwright.sim.speech import Speech, normalise
+from callwright.sim.yamlfile import read_yaml
 
 if TYPE_CHECKING:
     import random
@@ -43,135 +47,7 @@ if TYPE_CHECKING:
 
     from callwright.declare.tools import Tool as DeclaredTool
 
-BEHAVIORS = ("recaps", "starts_over_on_own_voice", "believes_it_hung_up", "forgets_notice")
-"""What a rules file gives a rate for; a scenario may give another one."""
-_ANY_MODELS = BEHAVIORS[:2]  # the others are of models with a tool that hangs up, or with a notice
-
 _ECHO_WORDS_MIN = 3  # fewer words in a row are anybody's
-_SENTENCE_ENDS = (".", "!", "?")
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """Words that must all occur, in any order; one that ends in ``*`` stands for every word that begins so."""
-
-    words: tuple[str, ...]
-
-    def fits(self, said: Sequence[str]) -> bool:
-        """Whether every word of the phrase occurs in ``said``."""
-        return all(any(_matches(word, heard) for heard in said) for word in self.words)
-
-
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """Lines that are said one after the other."""
-
-    lines: tuple[tuple[str, int], ...]
-    """Id and count of words of each line."""
-    words: tuple[str, ...]
-    """The words of all lines, as they are compared."""
-    sentences: tuple[int, ...]
-    """Numbers of the words that begin a sentence, in order; the first is 0."""
-    text: str
-    """What is said, as it is written."""
-
-    @property
-    def clips(self) -> tuple[Clip, ...]:
-        """The whole of it."""
-        return self.rest(0)
-
-    def rest(self, word: int) -> tuple[Clip, ...]:
-        """From this word to its end."""
-        clips = []
-        for line_id, length in self.lines:
-            if word < length:
-                clips.append(Clip(line_id, max(word, 0)))
-            word -= length
-        return tuple(clips)
-
-    def sentence_start(self, word: int) -> int:
-        """The word that begins the sentence in which ``word`` is."""
-        return max(start for start in self.sentences if start <= word)
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """What to do when the caller says one of some phrases: exactly one of the three is set."""
-
-    when: tuple[Phrase, ...]
-    says: Saying | None = None
-    calls: str | None = None
-    does: Literal["go_on"] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """How a tool is asked for, and how its output is told."""
-
-    holding: tuple[Clip, ...]
-    """What is said with the call."""
-    spoken: Mapping[str, str]
-    """The argument that has what is said as its text; at most one."""
-    constant: Mapping[str, str]
-    """The arguments that are the same in every call."""
-    arguments: Mapping[str, tuple[str, ...]]
-    """The words behind which the caller says each of the other arguments."""
-    answers: tuple[tuple[tuple[Phrase, ...], Saying], ...]
-    """What is said to an output with one of the phrases; no phrase fits every output."""
-    goes_on: tuple[Phrase, ...]
-    """Of a tool that hangs up: the phrases by which its output says that the call goes on; none of another tool."""
-
-    def request(self, name: str, said: str) -> ToolRequest | None:
-        """The call that these words of the caller ask for; None when one of its arguments was not said.
-
-        An argument is the first name or number (no small first letter) behind one of its cues.
-        """
-        arguments = {}
-        for argument, cues in self.arguments.items():
-            behind = (word for cue, word in pairwise(said.split()) if normalise(cue) in cues and not word[0].islower())
-            value = next(behind, None)
-            if value is None:
-                return None
-            arguments[argument] = value.strip(".,;:!?")
-        return ToolRequest(name, {**arguments, **self.constant, **self.spoken})
-
-    def has_ended(self, output: str) -> bool:
-        """Whether this output lets the model believe that it has hung up."""
-        return bool(self.goes_on) and not _fits_any(self.goes_on, output)
-
-    def answer(self, output: str) -> Saying | None:
-        """What is said to this output."""
-        return next((says for when, says in self.answers if not when or _fits_any(when, output)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """A rules file, read."""
-
-    topics: Mapping[str, Topic]
-    tools: Mapping[str, Tool]
-    opening: Saying
-    not_understood: Saying
-    nothing_to_go_on: Saying
-    going_on: Saying
-    notice: Saying | None
-    """That it is a machine."""
-    rates: Mapping[str, float]
-    """How often each of `BEHAVIORS` shows, 0 to 1."""
-
-    def topic(self, said: Sequence[str]) -> Topic | None:
-        """The topic with the longest phrase that fits these words; of equals the first in the file."""
-        fitting = [(len(p.words), topic) for topic in self.topics.values() for p in topic.when if p.fits(said)]
-        return max(fitting, key=lambda fit: fit[0])[1] if fitting else None
-
-    def sayings(self) -> Iterator[Saying]:
-        """What can be cut and gone on with: the answers to the caller and the tellings of outputs."""
-        for topic in self.topics.values():
-            if topic.says:
-                yield topic.says
-        for tool in self.tools.values():
-            for _, says in tool.answers:
-                yield says
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +82,7 @@ class RulesModel:
                 raise ScenarioError(
                     f"{path}: no behavior {name!r} ({', '.join(BEHAVIORS)}){did_you_mean(name, BEHAVIORS)}"
                 )
-        return RulesModel(_read_rules(read_yaml(path), speech, rates or {}, tools))
+        return RulesModel(read_rules(read_yaml(path), speech, rates or {}, tools))
 
     def reply(self, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
         """The next reply: to the caller's turn if it has none yet, otherwise to a tool's output that was not told."""
@@ -231,8 +107,14 @@ class RulesModel:
 
     def _reply(self, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
         turn = _open_turn(history)
+        fact = self._untold_fact(history)
         if turn is not None:
-            return self._answer(turn, history, rng)
+            reply = self._answer(turn, history, rng)
+            if not fact or reply.tool or fact.says.clips == reply.clips or self._shows("ignores_passive_note", rng):
+                return reply
+            return Reply(reply.clips + fact.says.clips)
+        if fact:
+            return Reply(self._telling(fact, rng))
         if untold := self._untold(history):
             return Reply(untold.clips)
         has_begun = any(isinstance(item, (CallerSaid, AgentSaid)) for item in history)
@@ -246,16 +128,65 @@ class RulesModel:
         topic = rules.topic(said)
         if topic is None:
             return Reply(rules.not_understood.clips)
+        if topic.does == "tell":
+            asked_before = _latest_call(history)
+            if asked_before and self._shows("repeats_call", rng):
+                holding = rules.tools[asked_before.name].holding
+                return Reply(holding, ToolRequest(asked_before.name, asked_before.arguments))
+            return Reply(self._telling(self._latest_fact(history), rng))
         if topic.does == "go_on":
             return Reply(self._going_on(history, rng))
         if topic.calls:
             tool = rules.tools[topic.calls]
             if self._hung_up(topic.calls, history) and self._shows("believes_it_hung_up", rng):
                 return Reply(tool.holding)
-            request = tool.request(topic.calls, turn.text)
+            earlier = [item.text for item in reversed(history) if isinstance(item, CallerSaid) and item is not turn]
+            request = tool.request(topic.calls, turn.text, earlier)
+            is_change = request and rules.facts and _is_change(request, tool.arguments, history)
+            if is_change and not self._shows("changes_card", rng):
+                return Reply(self._telling(self._latest_fact(history), rng))
             return Reply(tool.holding, request) if request else Reply(rules.not_understood.clips)
         assert topic.says
         return Reply(topic.says.clips)
+
+    def _telling(self, fact: Fact | None, rng: random.Random) -> tuple[Clip, ...]:
+        """What is said when a fact is to be told; None where there is none."""
+        if fact is None or self._shows("refuses_to_say", rng):
+            return self._rules.nothing_to_go_on.clips
+        if fact.early and self._shows("claims_too_early", rng):
+            return fact.early.clips
+        if fact.wrong and self._shows("names_wrong_card", rng):
+            return fact.wrong.clips
+        return fact.says.clips
+
+    def _facts(self, history: Sequence[HistoryItem]) -> Iterator[tuple[int, Fact]]:
+        """What history says of the record, the latest first, with its place; a tool's own answers go before facts."""
+        if not self._rules.facts:
+            return
+        names = {item.tool_call_id: item.name for item in history if isinstance(item, ToolRequested)}
+        for at in range(len(history) - 1, -1, -1):
+            match history[at]:
+                case ToolAnswered(tool_call_id=call_id, output=output):
+                    tool = self._rules.tools.get(names.get(call_id, ""))
+                    answer = tool.answer(output) if tool else None
+                    fact = Fact((), answer, None, None) if answer else self._rules.fact(output)
+                case SystemNote(text=text):
+                    fact = self._rules.fact(text)
+                case _:
+                    continue
+            if fact:
+                yield at, fact
+
+    def _latest_fact(self, history: Sequence[HistoryItem]) -> Fact | None:
+        return next((fact for _, fact in self._facts(history)), None)
+
+    def _untold_fact(self, history: Sequence[HistoryItem]) -> Fact | None:
+        """The latest fact, if no reply behind it has told all of it; one before it is out of date."""
+        for at, fact in self._facts(history):
+            replies = [self._said_by(item) for item in history[at:] if isinstance(item, AgentSaid)]
+            is_told = any(_holds(words, saying.words) for words in replies for saying in fact.sayings)
+            return None if is_told else fact
+        return None
 
     def _hung_up(self, name: str, history: Sequence[HistoryItem]) -> bool:
         """Whether an output of this tool in history lets the model believe that it has hung up."""
@@ -370,23 +301,30 @@ def _open_turn(history: Sequence[HistoryItem]) -> CallerSaid | None:
     return None
 
 
+def _latest_call(history: Sequence[HistoryItem]) -> ToolRequested | None:
+    """The latest tool call."""
+    return next((item for item in reversed(history) if isinstance(item, ToolRequested)), None)
+
+
+def _is_change(request: ToolRequest, names: Iterable[str], history: Sequence[HistoryItem]) -> bool:
+    """Whether the same tool was called last with another value of one of these arguments."""
+    calls = [item for item in history if isinstance(item, ToolRequested) and item.name == request.name]
+    return bool(calls) and any(calls[-1].arguments.get(name) != request.arguments[name] for name in names)
+
+
+def _holds(spoken: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether all of ``words`` were spoken, one after the other."""
+    ends = range(len(spoken) - len(words) + 1)
+    return any(list(spoken[at : at + len(words)]) == list(words) for at in ends)
+
+
 def _starts(position: _Position) -> list[_Position]:
     """Where a cut saying may be taken up: at the next word, or at the start of the cut sentence."""
     return [position, _Position(position.saying, position.saying.sentence_start(position.word))]
 
 
-def _fits_any(phrases: Sequence[Phrase], output: str) -> bool:
-    """Whether one of the phrases fits the words of a tool's output."""
-    words = re.findall(r"\w+", output.lower())
-    return any(phrase.fits(words) for phrase in phrases)
-
-
 def _words(text: str) -> list[str]:
     return [word for word in map(normalise, text.split()) if word]
-
-
-def _matches(pattern: str, word: str) -> bool:
-    return word.startswith(pattern[:-1]) if pattern.endswith("*") else word == pattern
 
 
 def _without(opening: Sequence[str], spoken: list[str]) -> list[str]:
@@ -409,141 +347,3 @@ def _end_of(spoken: Sequence[str], words: Sequence[str], start: int) -> int | No
         return end
     is_begun = len(spoken) > 1 and words[end - 1].startswith(spoken[-1])
     return end - 1 if is_begun else None
-
-
-# --- reading the file ----------------------------------------------------------------------------------------------
-
-
-def _read_rules(
-    file: Field, speech: Speech, rates: Mapping[str, float], declared: Mapping[str, DeclaredTool] | None
-) -> Rules:
-    keys = ("opening", "not_understood", "nothing_to_go_on", "going_on", "behaviors", "topics", "tools", "notice")
-    parts = file.mapping(keys, required=keys[:-2])
-    fields = parts["tools"].mapping(declared) if "tools" in parts else {}
-    tools = {name: _tool(field, speech, declared[name] if declared else None) for name, field in fields.items()}
-    of_some = {"believes_it_hung_up": any(tool.goes_on for tool in tools.values()), "forgets_notice": "notice" in parts}
-    needed = (*_ANY_MODELS, *(name for name, is_needed in of_some.items() if is_needed))
-    behaviors = parts["behaviors"].mapping(BEHAVIORS, required=needed)
-    return Rules(
-        topics={name: _topic(field, speech, tools) for name, field in parts["topics"].mapping().items()},
-        tools=tools,
-        opening=_saying(parts["opening"].sequence(), speech),
-        not_understood=_saying(parts["not_understood"].sequence(), speech),
-        nothing_to_go_on=_saying(parts["nothing_to_go_on"].sequence(), speech),
-        going_on=_saying([parts["going_on"]], speech),
-        notice=_saying(parts["notice"].sequence(1), speech) if "notice" in parts else None,
-        rates=dict.fromkeys(BEHAVIORS, 0.0) | {name: _rate(field) for name, field in behaviors.items()} | dict(rates),
-    )
-
-
-def _rate(field: Field) -> float:
-    parts = field.mapping(("rate", "source"), required=("rate", "source"))
-    parts["source"].text()
-    return parts["rate"].share()
-
-
-def _topic(field: Field, speech: Speech, tools: Mapping[str, Tool]) -> Topic:
-    parts = field.mapping(("when", "says", "calls", "does"), required=("when",))
-    if len(parts) != 2:
-        raise field.error("expected exactly one of says, calls, does beside when")
-    return Topic(
-        when=_phrases(parts["when"]),
-        says=_saying(parts["says"].sequence(1), speech) if "says" in parts else None,
-        calls=parts["calls"].choice(tools) if "calls" in parts else None,
-        does="go_on" if "does" in parts and parts["does"].choice(("go_on",)) else None,
-    )
-
-
-def _tool(field: Field, speech: Speech, declared: DeclaredTool | None) -> Tool:
-    parts = field.mapping(("speaks", "arguments", "answers", "hangs_up"), required=("answers",))
-    spoken, others = (spoken_arguments(declared), _other_arguments(declared)) if declared else (None, None)
-    speaks = parts["speaks"].mapping(spoken) if "speaks" in parts else {}
-    if len(speaks) > 1:
-        raise parts["speaks"].error("expected one argument: a call speaks one")
-    lines = [line for argument in speaks.values() for line in argument.sequence(1)]
-    arguments = parts["arguments"].mapping(others) if "arguments" in parts else {}
-    if declared:
-        _check_call(field, {**arguments, **speaks}, declared)
-    hangs_up = parts["hangs_up"].mapping(("unless",), required=("unless",)) if "hangs_up" in parts else {}
-    cues, constant = _sources(arguments)
-    answers = [answer.mapping(("when", "says"), required=("says",)) for answer in parts["answers"].sequence()]
-    return Tool(
-        holding=_saying(lines, speech).clips,
-        spoken=dict.fromkeys(speaks, " ".join(speech[line.text()].text for line in lines)),
-        constant=constant,
-        arguments=cues,
-        answers=tuple(
-            (_phrases(answer["when"]) if "when" in answer else (), _saying(answer["says"].sequence(1), speech))
-            for answer in answers
-        ),
-        goes_on=_phrases(hangs_up["unless"]) if hangs_up else (),
-    )
-
-
-def _sources(arguments: Mapping[str, Field]) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
-    """Where the arguments of a call come from: the words before what the caller says, and what is always the same."""
-    cues: dict[str, tuple[str, ...]] = {}
-    constant: dict[str, str] = {}
-    for name, argument in arguments.items():
-        source = argument.mapping(("after", "is"))
-        if len(source) != 1:
-            raise argument.error("expected exactly one of after, is")
-        if "is" in source:
-            constant[name] = source["is"].text()
-        else:
-            cues[name] = tuple(normalise(word.text()) for word in source["after"].sequence(1))
-    return cues, constant
-
-
-def _check_call(field: Field, given: Mapping[str, Field], declared: DeclaredTool) -> None:
-    """Raise for a call with these arguments that the agent's tool would refuse."""
-    parameters = cast("Mapping[str, Any]", declared.parameters)
-    for name, argument in given.items():
-        schema = parameters["properties"][name]
-        kinds = [kind.get("type", "string") for kind in schema.get("anyOf", [schema])]
-        if "string" not in kinds:
-            raise argument.error(f"expected an argument that can be a text, as what a caller says is; it is {kinds[0]}")
-    for name in parameters["required"]:
-        if name not in given:
-            raise field.error(f"expected the argument {name!r}, which the tool requires, under arguments or speaks")
-
-
-def spoken_arguments(tool: DeclaredTool) -> list[str]:
-    """The arguments that are said aloud while the tool runs."""
-    return [name for name, hint in get_type_hints(tool.function).items() if hint is Spoken]
-
-
-def _other_arguments(tool: DeclaredTool) -> list[str]:
-    spoken = spoken_arguments(tool)
-    return [name for name in cast("Mapping[str, Any]", tool.parameters)["properties"] if name not in spoken]
-
-
-def line_of(field: Field, speech: Speech, side: Side) -> str:
-    """The id of a recorded line of this side. Raises ScenarioError."""
-    ids = speech.lines_of(side)
-    if (line_id := field.scalar()) in speech and line_id not in ids:
-        raise field.expected(f"a line of the {side}")
-    return field.choice(ids)
-
-
-def _phrases(field: Field) -> tuple[Phrase, ...]:
-    return tuple(
-        Phrase(tuple(normalise(word) + "*" * word.endswith("*") for word in phrase.text().split()))
-        for phrase in field.sequence(1)
-    )
-
-
-def _saying(lines: Sequence[Field], speech: Speech) -> Saying:
-    counts: list[tuple[str, int]] = []
-    words: list[str] = []
-    said: list[str] = []
-    sentences: list[int] = []
-    for line in lines:
-        line_id = line_of(line, speech, "agent")
-        texts = [word.text for word in speech[line_id].words]
-        sentences.append(len(words))
-        sentences += [len(words) + n for n, text in enumerate(texts[:-1], 1) if text.endswith(_SENTENCE_ENDS)]
-        words += [normalise(text) for text in texts]
-        said += texts
-        counts.append((line_id, len(texts)))
-    return Saying(tuple(counts), tuple(words), tuple(sentences), " ".join(said))

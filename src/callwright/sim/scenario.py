@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from callwright.audio.formats import AudioFormat, parse_format
 from callwright.errors import AudioFormatError, ScenarioError, UsageError
 from callwright.sim.advice import did_you_mean, one_of
+from callwright.sim.behind import PROVIDER_KEYS, TIMEOUT_MS, Behind, Earlier, read_effect, read_provider
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.network import NetworkSettings, Stall
-from callwright.sim.rules import BEHAVIORS, RulesModel, line_of, spoken_arguments
+from callwright.sim.rulebook import BEHAVIORS, line_of, spoken_arguments
+from callwright.sim.rules import RulesModel
 from callwright.sim.speech import Speech
 from callwright.sim.yamlfile import Field, read_yaml
 from callwright.wire.profiles import PROFILES
@@ -32,11 +34,15 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "scenario",
         "about",
         "agent",
+        "party",
+        "deps",
         "line",
+        "provider",
         "model",
         "connection",
         "server",
         "caller",
+        "earlier",
         "limit_ms",
         "expect",
         "before",
@@ -55,7 +61,9 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "connection": ("opens_after_ms", "stalls"),
     "stall": ("at_ms", "for_ms"),
     "caller": ("when", "says", "does"),
-    "expect": ("max", "min", "heard", "not_heard", "ended"),
+    "provider": PROVIDER_KEYS,
+    "earlier": ("caller", "gap_ms"),
+    "expect": ("max", "min", "heard", "not_heard", "ended", "effects"),
     "before": ("client", "must_fail"),
     "dialect": ("max", "min", "must_fail"),
 }
@@ -66,12 +74,15 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "model": ("rules",),
     "stall": ("at_ms", "for_ms"),
     "caller": ("when",),
+    "earlier": ("caller",),
     "before": ("client", "must_fail"),
 }
 """What each part must hold."""
 
 LIMIT_MS: Ms = 120_000
 """Length at which a call is ended when its scenario names no other."""
+GAP_MS: Ms = 5_000
+"""From the end of an earlier call to the next one, where its scenario names no other time."""
 
 _LONGEST_MS: Ms = 6 * 3_600_000
 _AGENT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -96,6 +107,8 @@ class Expectations:
     """Agent lines of which he hears no word."""
     ended: str | None
     """Who ends the call, ``agent`` or ``caller``; None if it does not matter."""
+    effects: tuple[str, ...] | None = None
+    """What the provider's book holds in the end; None if it does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +117,7 @@ class Before:
 
     client: str
     must_fail: tuple[str, ...]
-    """What that client fails of the expectations: metrics, ``heard``, ``not_heard`` or ``ended``."""
+    """What that client fails of the expectations: metrics, ``heard``, ``not_heard``, ``ended`` or ``effects``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +144,8 @@ class Scenario:
     before: Before | None
     dialects: Mapping[str, tuple[Expectations, Before | None]]
     """The two as they are in a dialect that differs, by its name."""
+    behind: Behind = field(default_factory=Behind)
+    """The world behind the agent."""
 
     def in_dialect(self, name: str) -> Scenario:
         """The scenario as it is expected to go in this dialect."""
@@ -210,7 +225,22 @@ def load_scenario(
         expect=expect,
         before=before,
         dialects={name: _differing(other, expect, before, metrics) for name, other in others.items()},
+        behind=_behind(parts, lambda steps: _steps(steps, speech, agent, tools)),
     )
+
+
+def _behind(parts: Mapping[str, Field], steps: Callable[[Field], tuple[Step, ...]]) -> Behind:
+    """The world behind the agent. An action of an agent without a provider fails when the call is played."""
+    provider, timeout_ms = read_provider(parts["provider"]) if "provider" in parts else (None, TIMEOUT_MS)
+    deps = parts["deps"].text() if "deps" in parts else None
+    if deps is not None and not _AGENT.fullmatch(deps):
+        raise parts["deps"].expected("module:object")
+    earlier = None
+    if "earlier" in parts:
+        told = _part(parts["earlier"], "earlier")
+        gap_ms = told["gap_ms"].whole(0, _LONGEST_MS) if "gap_ms" in told else GAP_MS
+        earlier = Earlier(steps(told["caller"]), gap_ms)
+    return Behind(parts["party"].text() if "party" in parts else None, deps, provider, timeout_ms, earlier)
 
 
 def _part(field: Field, name: str) -> dict[str, Field]:
@@ -355,6 +385,7 @@ def _expectations(field: Field, speech: Speech, metrics: Collection[str] | None)
         lines("heard"),
         lines("not_heard"),
         parts["ended"].choice(("agent", "caller")) if "ended" in parts else None,
+        tuple(read_effect(effect) for effect in parts["effects"].sequence()) if "effects" in parts else None,
     )
 
 
@@ -373,6 +404,7 @@ def _must_fail(field: Field, expect: Expectations) -> tuple[str, ...]:
     named = [
         *dict.fromkeys((*expect.max, *expect.min)),
         *(key for key in ("heard", "not_heard", "ended") if getattr(expect, key)),
+        *(["effects"] if expect.effects is not None else []),
     ]
     return tuple(entry.choice(named) for entry in field.sequence())
 

@@ -24,6 +24,7 @@ from callwright.errors import SimulationError, UsageError
 from callwright.ids import ItemId, Ms
 from callwright.runtime.call import CallResult, run
 from callwright.sim.agents import load_agent
+from callwright.sim.backend import Backend, open_backend
 from callwright.sim.baselines import BASELINES
 from callwright.sim.caller import ScriptedCaller, Step
 from callwright.sim.ear import Ear
@@ -130,29 +131,66 @@ def make_session(scenario: Scenario, seed: int, options: Options) -> ServerSessi
 
 
 async def take_call(scenario: Scenario, seed: int, client: str, options: Options, reach: Reach) -> CallRecord:
-    """Play one call on the running loop. Raises as ``play`` does, and what the world itself raised behind its back."""
+    """Play one call on the running loop, behind the earlier one that its scenario may name.
+
+    Raises as ``play`` does, and what the world itself raised behind its back.
+    """
     broken: list[BaseException] = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: broken.append(_fault(context)))
+    async with open_backend(scenario.behind, seed) as backend:
+        place = _Place(scenario, seed, client, options, reach, backend)
+        if earlier := scenario.behind.earlier:
+            await _played(replace(place, scenario=replace(scenario, caller=earlier.caller)))
+            await asyncio.sleep(earlier.gap_ms / 1000)
+        record, opened_ms = await _played(place)
+        await backend.settle()
+    if broken:
+        raise broken[0]
+    return replace(record, book=backend.effects(opened_ms), unfired=backend.unfired)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a call is played with."""
+
+    scenario: Scenario
+    seed: int
+    client: str
+    options: Options
+    reach: Reach
+    backend: Backend
+
+
+async def _played(place: _Place) -> tuple[CallRecord, Ms]:
+    """Play one call; its record, with an empty book yet, and when its clock began on the loop's."""
+    scenario, options, backend = place.scenario, place.options, place.backend
     agent = options.agent(load_agent(scenario.agent))
     speech = Speech.load(scenario.speech)
-    session = make_session(scenario, seed, options)
+    session = make_session(scenario, place.seed, options)
     settings = options.line(scenario.line)
     caller = ScriptedCaller(
         scenario.caller, speech, settings.stream_format.rate_hz, lambda item: _tool_of(session, item)
     )
     line = SimulatedLine(_limited(settings, scenario.limit_ms), caller)
-    async with reach(session, line) as direct:
+    async with place.reach(session, line) as direct:
         connector = Network(direct, options.network(scenario.connection), lambda: line.now_ms)
-        if client == OURS:
-            result = await run(agent, line, connector=connector, can=options.can)
+        if place.client == OURS:
+            result = await run(
+                agent,
+                line,
+                connector=connector,
+                can=options.can,
+                ledger=backend.ledger,
+                deps=backend.deps,
+                party=backend.party,
+            )
         else:
-            result = await BASELINES[client](agent, line, deps=None, party=None).run(connector)
-    if broken:
-        raise broken[0]
-    return CallRecord(
+            baseline = BASELINES[place.client]
+            result = await baseline(agent, line, deps=backend.deps, party=backend.party).run(connector)
+    record = CallRecord(
         scenario=scenario.name,
-        seed=seed,
-        client=client,
+        seed=place.seed,
+        client=place.client,
         server=agent.model.provider,
         settings=options.told(),
         trace=result.trace,
@@ -177,7 +215,10 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
         ai_notice=getattr(agent, "ai_notice", None),
         error=_error(result),
         anomalies=result.anomalies,
+        effects_expected=scenario.expect.effects,
+        action_tools=tuple(name for name, tool in agent.tools.items() if tool.action),
     )
+    return record, round(asyncio.get_running_loop().time() * 1000) - line.now_ms
 
 
 def _fault(context: Mapping[str, Any]) -> BaseException:

@@ -1,0 +1,121 @@
+"""What is behind the agent of a scenario: the payment provider that it reaches, and what the caller did before.
+
+```yaml
+party: customer:81
+deps: callwright.apps.refunds:Shop
+provider: {answers: pending, after_ms: 150, settles_ms: 4000, cancel: until_settled, faults: [lost-reply]}
+earlier: {gap_ms: 5000, caller: [{when: pickup + 400 ms, says: refund-4417}, ...]}
+```
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from callwright.errors import UsageError
+
+if TYPE_CHECKING:
+    from callwright.ids import Ms
+    from callwright.sim.caller import Step
+    from callwright.sim.provider import ProviderSettings
+    from callwright.sim.yamlfile import Field
+
+PROVIDER_KEYS = (
+    "answers",
+    "after_ms",
+    "settles_ms",
+    "cancel",
+    "destinations",
+    "idempotency",
+    "lookup_ms",
+    "lag_ms",
+    "late_ms",
+    "faults",
+    "faults_until_ms",
+    "timeout_ms",
+)
+TIMEOUT_MS: Ms = 10_000
+"""How long the client of the provider waits for an answer where a scenario names no other time."""
+LONGEST_MS: Ms = 30 * 86_400_000
+
+_EFFECT = re.compile(r"[a-z_]+ \S+ \d+(\.\d+)? [A-Z]{3} \S+")
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What a scenario says of the world behind its agent."""
+
+    party: str | None = None
+    """Who the caller is, as the app would establish it."""
+    deps: str | None = None
+    """``module:object`` of what makes the app's own part of each call; called with nothing."""
+    provider: ProviderSettings | None = None
+    timeout_ms: Ms = TIMEOUT_MS
+    earlier: Earlier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """A call of the same caller before the one that is measured, in the same world."""
+
+    caller: tuple[Step, ...]
+    gap_ms: Ms
+    """From its end to the next one."""
+
+
+def read_provider(field: Field) -> tuple[ProviderSettings, Ms]:
+    """The provider's settings, and how long its client waits. Raises ScenarioError."""
+    from callwright.sim.provider import ProviderSettings  # only where needed: it brings an HTTP client
+
+    parts = field.mapping(PROVIDER_KEYS)
+    timeout_ms = parts.pop("timeout_ms").whole(1, LONGEST_MS) if "timeout_ms" in parts else TIMEOUT_MS
+    try:
+        return ProviderSettings(**{name: _reader(name)(part) for name, part in parts.items()}), timeout_ms
+    except UsageError as problem:
+        raise field.error(str(problem)) from problem
+
+
+def _reader(name: str) -> Callable[[Field], Any]:
+    from callwright.ledger.provider import Idempotency
+    from callwright.sim.provider import Answers, Cancel, Destinations
+
+    kinds: Mapping[str, Any] = {
+        "answers": Answers,
+        "cancel": Cancel,
+        "destinations": Destinations,
+        "idempotency": Idempotency,
+    }
+    if name in kinds:
+        return lambda field: kinds[name](field.choice([kind.value for kind in kinds[name]]))
+    return {"faults": _faults, "late_ms": _span}.get(name, lambda field: field.whole(0, LONGEST_MS))
+
+
+def _span(field: Field) -> tuple[Ms, Ms]:
+    ends = [end.whole(0, LONGEST_MS) for end in field.sequence()]
+    if len(ends) != 2 or ends[0] > ends[1]:
+        raise field.expected("a list of two times, the least and the most")
+    return ends[0], ends[1]
+
+
+def _faults(field: Field) -> Mapping[str, object]:
+    from callwright.sim.provider.settings import parse_fault
+
+    faults = {}
+    for entry in field.sequence():
+        try:
+            name, fault = parse_fault(entry.text())
+        except UsageError as problem:
+            raise entry.error(str(problem)) from problem
+        faults[name] = fault
+    return faults
+
+
+def read_effect(field: Field) -> str:
+    """An effect as it is expected in the provider's book: kind, subject, amount, currency, destination."""
+    text = " ".join(field.text().split())
+    if not _EFFECT.fullmatch(text):
+        raise field.expected('an effect such as "refund order:4417 32.00 USD card:8812"')
+    return text
