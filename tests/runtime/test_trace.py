@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
-from tests.runtime.calls import ANYTHING, BARGE_IN, Taken, calls, ended, reply, retrieved, speech_stopped, take
+import pytest
+from tests.runtime.calls import (
+    ANYTHING,
+    BARGE_IN,
+    OPENING,
+    Taken,
+    calls,
+    ended,
+    error,
+    reply,
+    retrieved,
+    speech_stopped,
+    take,
+)
 
 from callwright.core.commands import Command
 from callwright.core.events import Event, SpeechStarted
@@ -83,3 +97,25 @@ def test_a_long_trace_is_whole_and_takes_little_memory() -> None:
     lines = trace.lines().splitlines()
     assert [json.loads(row)[0] for row in lines[1:]] == [200 * n for n in range(rows)]
     assert sum(map(len, trace._blocks)) + len(trace._buffer) < len(trace.lines()) / 8
+
+
+def test_c143_no_card_number_is_kept_of_a_call_in_figures_or_in_words_over_two_turns(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    figures = "4111 1111 1111 1111"
+    spoken = "four one one one one one one one", "one one one one one one one one"
+    taken = take(
+        *OPENING,
+        *reply(f"Is it {spoken[0]}", item_id="a"),
+        *reply(f"{spoken[1]}?", item_id="b", response_id="r2"),
+        calls("look", response_id="r2", arguments=json.dumps({"order": figures})),
+        error(code=f"card {figures}"),
+        after(100),
+        ignoring=ANYTHING,
+    )
+    kept = f"{taken.result.trace.decode()} {taken.result.turns} {taken.result.anomalies} {caplog.text}"
+    assert figures not in kept
+    assert "**** **** **** 1111" in taken.result.trace.decode()
+    assert all(spoken[1] not in turn.heard + turn.written for turn in taken.result.turns)
+    assert not (set(spoken) <= set(re.findall(r"(?:\b(?:four|one)\b ?){8}", taken.result.trace.decode())))

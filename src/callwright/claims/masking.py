@@ -32,7 +32,7 @@ def masked(texts: Sequence[str], keep_last4: bool = False) -> list[str]:
     words = [word for part in split for word in part]
     tokens = tokens_of(" ".join(words))
     hidden: set[int] = set()
-    for rows in _numbers(tokens):
+    for rows in long_numbers(tokens):
         shown = _last_four(rows, tokens) if keep_last4 else ()
         hidden.update(token.word for row in rows for token in tokens[row.start : row.end])
         hidden.difference_update(shown)
@@ -40,8 +40,8 @@ def masked(texts: Sequence[str], keep_last4: bool = False) -> list[str]:
     return [" ".join(next(flat) for _ in part) for part in split]
 
 
-def _numbers(tokens: Sequence[Token]) -> Iterator[list[Row]]:
-    """Rows of number words that make one long number."""
+def long_numbers(tokens: Sequence[Token]) -> Iterator[list[Row]]:
+    """Rows of number words that make one long number each."""
     open_rows: list[Row] = []
     for row in rows_of(tokens):
         between = tokens[open_rows[-1].end : row.start] if open_rows else ()

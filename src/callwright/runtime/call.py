@@ -12,15 +12,17 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
 import msgspec
 
 from callwright.audio.formats import FRAME_MS, AudioFormat, parse_format
+from callwright.claims.cards import without_cards, without_spoken_cards
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.heard import Turn
+from callwright.core.plan import Untold
 from callwright.core.ports import Connector, Line, ModelConnection
 from callwright.core.session import CallPlan, Can, Ending, Session
 from callwright.declare.agent import Agent
@@ -76,6 +78,8 @@ class CallResult:
     unknown: Mapping[str, int]
     """What the server sent and is not known here, passed over and counted: event types, ``item TYPE``, and fields as
     ``EVENT TYPE: path.to.field``."""
+    untold: tuple[Untold, ...] = ()
+    """The operations whose outcome the caller did not hear; the ledger's outbox has them."""
 
 
 async def run(
@@ -267,13 +271,14 @@ class Call:
         """What is known of the call once it has ended."""
         assert self.session.ending is not None
         return CallResult(
-            turns=self.session.transcript(),
+            turns=_without_cards(self.session.transcript()),
             ending=self.session.ending,
             trace=self.trace.lines(),
             session_ready_ms=self.uplink.opened_at_ms,
             held_sent_ms=self.uplink.held_sent_ms,
             lost_ms=self.uplink.lost_ms,
             connected_ms=self._model.connected_ms(),
+            untold=self.session.untold(),
             anomalies=tuple(self._anomalies),
             unknown=self._model.unknown(),
         )
@@ -290,8 +295,9 @@ class Call:
             self.note(f"item {command.item_id} ended in half a sample, which was dropped")
 
     def _note(self, command: do.NoteAnomaly) -> None:
-        self._anomalies.append(command.what)
-        _log.debug("%s", command.what)  # it may quote the server, and the server may quote the caller
+        what = without_cards(command.what)
+        self._anomalies.append(what)
+        _log.debug("%s", what)  # it may quote the server, and the server may quote the caller
 
     def note(self, what: str) -> None:
         """Put something out of order on record that the core does not see."""
@@ -437,6 +443,15 @@ class _LineSide:
 
     def on_closed(self, by: str, reason: str) -> None:
         self._call.handle(on.LineClosed(by, reason))
+
+
+def _without_cards(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The transcript without card numbers, also those that go on from turn to turn."""
+    heard = without_spoken_cards([turn.heard for turn in turns])
+    written = without_spoken_cards([turn.written for turn in turns])
+    return tuple(
+        replace(turn, heard=said, written=wrote) for turn, said, wrote in zip(turns, heard, written, strict=True)
+    )
 
 
 def _verbs(profile: Profile) -> Can:

@@ -11,17 +11,30 @@ hour takes half a megabyte.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, get_args
 
 import msgspec
 
+from callwright.claims.cards import without_cards, without_spoken_cards
+from callwright.core import events as on
 from callwright.core.commands import Command
 from callwright.core.events import Event
 from callwright.ids import Ms
 
 TRACE_VERSION = 1
+_SPEECH: Final[Mapping[type, str]] = {on.CallerTranscribed: "text", on.ReplyWritten: "text", on.ItemRetrieved: "text"}
+"""What may hold a card number in words, too; any other text has it in figures."""
+_TEXTS: Final[Mapping[type, tuple[str, ...]]] = {
+    kind: tuple(field.name for field in fields(kind) if field.type in ("str", "str | None"))
+    for kind in (*get_args(Event), *get_args(Command))
+}
+"""The fields that hold a text which came from elsewhere."""
+_TURNS: Final = 4
+"""Over so many texts a spoken number may go on."""
 _BLOCK_BYTES: Final = 4_096  # compressed in 20 µs, to some 400 bytes
 
 
@@ -33,15 +46,17 @@ class Trace:
         self._blocks: list[bytes] = []
         """Earlier rows, compressed."""
         self._buffer = bytearray()
+        self._spoken: deque[str] = deque(maxlen=_TURNS)
+        """The latest speech, as it was: a number may go on in the next."""
         self._row([0, "trace", {"version": TRACE_VERSION, **head}])
 
     def happened(self, at_ms: Ms, event: Event) -> None:
         """Note an event that was handled."""
-        self._row([at_ms, "on", type(event).__name__, event])
+        self._row([at_ms, "on", type(event).__name__, self._without_cards(event)])
 
     def done(self, at_ms: Ms, command: Command) -> None:
         """Note a command that was carried out."""
-        self._row([at_ms, "do", type(command).__name__, command])
+        self._row([at_ms, "do", type(command).__name__, self._without_cards(command)])
 
     def audio(self, at_ms: Ms, *, sent_ms: Ms, held_ms: Ms) -> None:
         """Note how much of the caller's audio has been sent so far, and how much is held now."""
@@ -59,6 +74,16 @@ class Trace:
         """Write the rows to a file."""
         path.write_bytes(self.lines())
 
+    def _without_cards(self, row: Any) -> Any:
+        kind = type(row)
+        for field in _TEXTS[kind]:
+            row = _with(row, field, self._without_spoken if _SPEECH.get(kind) == field else without_cards)
+        return row
+
+    def _without_spoken(self, text: str) -> str:
+        self._spoken.append(text)
+        return without_spoken_cards(self._spoken)[-1]
+
     def _row(self, row: list[object]) -> None:
         buffer = self._buffer
         buffer += self._encode(row)
@@ -66,3 +91,10 @@ class Trace:
         if len(buffer) > _BLOCK_BYTES:
             self._blocks.append(zlib.compress(buffer, 1))
             buffer.clear()
+
+
+def _with(row: Any, field: str, change: Callable[[str], str]) -> Any:
+    """A row with one text changed; the row itself where it stays as it is."""
+    text = getattr(row, field)
+    changed = change(text) if text else text
+    return row if changed == text else replace(row, **{field: changed})
