@@ -26,6 +26,7 @@ class NullLine:
     input_format = output_format = PCM16_24K
     reports = PlayedReports.PULLED
     latency_ms = 0
+    reaches_person = False
 
     def __init__(self, books: Books, *, by_hand: bool = False) -> None:
         self.books = books

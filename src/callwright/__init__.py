@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from callwright.declare.agent import openai as openai
     from callwright.declare.agent import plain as plain
     from callwright.declare.agent import polyai as polyai
+    from callwright.declare.notices import Recording as Recording
     from callwright.declare.tools import Context as Context
     from callwright.declare.tools import Facts as Facts
     from callwright.declare.tools import Spoken as Spoken
@@ -62,6 +63,7 @@ _PLACES = {
     "ModelChoice": "declare.agent",
     "Money": "declare.actions",
     "Provider": "ledger.provider",
+    "Recording": "declare.notices",
     "Refuse": "errors",
     "Source": "core.heard",
     "Speaker": "core.heard",
@@ -96,6 +98,7 @@ __all__ = [
     "ModelChoice",
     "Money",
     "Provider",
+    "Recording",
     "Refuse",
     "Source",
     "Speaker",

@@ -198,7 +198,7 @@ class Call:
         return {turn.item_id: (turn.heard, turn.source.value) for turn in self.session.transcript()}
 
     def anomalies(self) -> list[str]:
-        return [command.what for command in self.done(do.NoteAnomaly)]
+        return [command.text for command in self.done(do.NoteAnomaly)]
 
     def refuse(self, request: do.Request, code: str = "invalid_request_error") -> list[do.Command]:
         return self.at(self.now_ms, on.RequestRefused(code, "no", EventId(request.event_id)))

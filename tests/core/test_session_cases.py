@@ -573,7 +573,7 @@ def test_c104_one_that_does_not_leaves_the_wait_to_its_limit():
 def test_c104_a_late_refusal_of_an_earlier_request_does_not_end_the_present_wait():
     call, first = refused_reply(is_named=False)
     call.at(100 + REPLY_PATIENCE_MS + 50)
-    assert call.refuse(first) == [do.NoteAnomaly("RequestReply refused: invalid_request_error: no")]
+    assert call.refuse(first) == [do.NoteAnomaly("RequestReply refused: invalid_request_error", "no")]
     assert len(call.done(do.RequestReply)) == 2
 
 

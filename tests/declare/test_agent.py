@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.wire.official import assert_official_client
@@ -76,3 +79,48 @@ def test_where_no_argument_is_spoken_the_model_is_asked_to_say_it_first() -> Non
     }
     assert tool["parameters"]["required"] == ["surname", "holding"]
     assert_official_client(update)
+
+
+def declared(**notices: Any) -> cw.Agent:
+    return cw.Agent("desk", model=cw.polyai(), instructions="Be brief.", **notices)
+
+
+def test_an_agent_without_notices_is_told_its_instructions_and_nothing_else() -> None:
+    assert declared().briefing == "Be brief."
+    assert declared().tools == {}
+
+
+def test_the_notices_stand_behind_the_instructions_in_the_order_in_which_they_are_said() -> None:
+    told = declared(ai_notice="a machine", recording="not_required", recording_notice="we record this").briefing
+    assert told.startswith("Be brief.\nIn your first reply, before anything else, say these words")
+    assert told.index('"a machine"') < told.index('"we record this"')
+    assert "objects" not in told
+
+
+def test_consent_brings_the_tool_by_which_an_objection_is_told() -> None:
+    agent = declared(recording=cw.Recording.CONSENTED, recording_notice="this call is recorded")
+    assert list(agent.tools) == ["stop_recording"]
+    assert "If he objects, then or later, call stop_recording." in agent.briefing
+    assert list(replace(agent, model=cw.openai()).tools) == ["stop_recording"]
+    with pytest.raises(DeclarationError, match="has a tool stop_recording already"):
+
+        @agent.tool
+        async def stop_recording(ctx: cw.Context[None]) -> cw.Facts:
+            """Stop."""
+            return {}
+
+
+@pytest.mark.parametrize(
+    ("notices", "message"),
+    [
+        ({"ai_notice": ""}, "ai_notice is the words that the caller has to hear; got ''"),
+        ({"ai_notice": "?!"}, "ai_notice is the words"),
+        ({"recording": "not_required", "recording_notice": 3}, "recording_notice is the words"),
+        ({"recording": "yes"}, "recording is 'consented', 'not_required' or None"),
+        ({"recording": "consented"}, "recording with consent needs a recording_notice"),
+        ({"recording_notice": "we record this"}, "recording_notice tells of a recording"),
+    ],
+)
+def test_a_notice_that_cannot_be_given_is_refused_with_its_place(notices: dict[str, Any], message: str) -> None:
+    with pytest.raises(DeclarationError, match=rf"test_agent\.py:\d+: agent 'desk': {re.escape(message)}"):
+        declared(**notices)

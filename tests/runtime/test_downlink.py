@@ -26,6 +26,7 @@ class Handed:
 
     reports = PlayedReports.MARKS
     latency_ms = 0
+    reaches_person = False
 
     def __init__(self, output_format: AudioFormat) -> None:
         self.input_format = self.output_format = output_format

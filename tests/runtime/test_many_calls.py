@@ -48,6 +48,7 @@ class PlainLine:
     input_format = output_format = PCM16_24K
     reports = PlayedReports.PULLED
     latency_ms = 0
+    reaches_person = False
 
     def __init__(self, *, stalls: bool = False, hang_up_s: float = 1e9) -> None:
         self.ended: list[str] = []

@@ -207,6 +207,13 @@ class NoteAnomaly:
     """Something out of order that the call survives; for the trace and the log."""
 
     what: str
+    quoted: str = ""
+    """What the server said of it, which may hold words of the call."""
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.what}: {self.quoted}" if self.quoted else self.what
 
 
 Request = ConfigureSession | TruncateItem | RetrieveItem | CancelResponse | RequestReply | PostToolOutput | PostFacts

@@ -29,9 +29,9 @@ class Outgoing:
         """Ask for these, in order."""
         self._commands += commands
 
-    def note(self, what: str) -> None:
-        """Put something out of order on record."""
-        self._commands.append(NoteAnomaly(what))
+    def note(self, what: str, quoted: str = "") -> None:
+        """Put something out of order on record, and what the server said of it."""
+        self._commands.append(NoteAnomaly(what, quoted))
 
     def next_id(self) -> EventId:
         """An id that no earlier request had."""

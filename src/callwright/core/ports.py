@@ -59,6 +59,13 @@ class Line(Protocol):
     def latency_ms(self) -> Ms:
         """Delay after the last stage that ``clear`` can empty, as the device reports it; 0 where unknown."""
 
+    @property
+    def reaches_person(self) -> bool:
+        """Whether a person may be at the far end, of whose words nothing is kept unless the agent says that it may be.
+
+        A line that does not tell counts as one that does.
+        """
+
     async def open(self, sink: LineSink) -> None:
         """Begin to carry audio both ways. Raises LineFailed."""
 

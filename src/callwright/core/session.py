@@ -251,7 +251,7 @@ class Session:
             case None if self.pickup.stage is Stage.CONFIGURING:
                 self._refused_configuration(event, now_ms)
         what = type(request).__name__ if request else "an unnamed request"
-        self._out.note(f"{what} refused: {event.code}: {event.message}")
+        self._out.note(f"{what} refused: {event.code}", event.message)
 
     def _refused_configuration(self, event: on.RequestRefused, now_ms: Ms) -> None:
         field = f" (field {event.field})" if event.field else ""

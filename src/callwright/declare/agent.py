@@ -8,8 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from callwright.claims.lexicon import Lexicon
+from callwright.core.keeping import STOP_RECORDING
 from callwright.core.toolcalls import AfterOutput
 from callwright.declare.actions import AUTOMATIC, Authority, Named, Terms, declare_action
+from callwright.declare.notices import Declared, Recording, check_notices, stop_tool, with_notices
 from callwright.declare.tools import (
     DEFAULT_TIMEOUT_MS,
     ActionFunction,
@@ -93,6 +95,12 @@ class Agent:
     model: ModelChoice
     instructions: str
     tools: dict[str, Tool] = field(default_factory=dict)
+    ai_notice: str | None = None
+    """The words by which the caller has to hear, in the first reply, that he talks to a machine."""
+    recording: Declared = None
+    """Whether words of a call with a person may be kept."""
+    recording_notice: str | None = None
+    """The words by which he has to hear that they are."""
 
     def __post_init__(self) -> None:
         declared = sys._getframe(2)  # past the generated __init__
@@ -106,6 +114,15 @@ class Agent:
             self.model.profile  # noqa: B018 - it is only asked whether there is one
         except DeclarationError as problem:
             raise DeclarationError(f"{what}: {problem}") from problem
+        check_notices(what, self.ai_notice, self.recording, self.recording_notice)
+        if self.recording == Recording.CONSENTED:
+            self.tools.setdefault(STOP_RECORDING, stop_tool())
+
+    @property
+    def briefing(self) -> str:
+        """What its model is told: the instructions, and what has to be said first."""
+        asks = self.recording == Recording.CONSENTED
+        return with_notices(self.instructions, self.ai_notice, self.recording_notice, asks=asks)
 
     @overload
     def tool(self, function: Function, /) -> Function: ...

@@ -22,10 +22,11 @@ from callwright.claims.cards import without_cards, without_spoken_cards
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.heard import Turn
-from callwright.core.plan import Untold
+from callwright.core.plan import Keep, Untold
 from callwright.core.ports import Connector, Line, ModelConnection
 from callwright.core.session import CallPlan, Can, Ending, Session
 from callwright.declare.agent import Agent
+from callwright.declare.notices import Recording
 from callwright.declare.tools import Deps
 from callwright.errors import CallwrightError, LineFailed, RemoteProtocolError, UsageError
 from callwright.ids import ItemId, MarkId, Ms, ResponseId
@@ -33,6 +34,7 @@ from callwright.runtime.actions import Actions, check_actions
 from callwright.runtime.connect import connect_to
 from callwright.runtime.dispatcher import Ledger
 from callwright.runtime.downlink import Downlink
+from callwright.runtime.kept import Kept
 from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
 from callwright.runtime.uplink import HOLD_MS, Uplink
@@ -80,6 +82,10 @@ class CallResult:
     ``EVENT TYPE: path.to.field``."""
     untold: tuple[Untold, ...] = ()
     """The operations whose outcome the caller did not hear; the ledger's outbox has them."""
+    ai_notice_heard_ms: Ms | None = None
+    """When the caller had heard that he talks to a machine; None if he never did, or no such notice is declared."""
+    words_kept: bool = True
+    """Whether words of the call were being kept at its end; where not, turns and trace hold none of them."""
 
 
 async def run(
@@ -140,6 +146,9 @@ class Call:
         output_format = parse_format(msgspec.to_builtins(profile.output_format))
         plan = CallPlan(
             output_rate_hz=output_format.rate_hz,
+            ai_notice=agent.ai_notice or "",
+            recording_notice=agent.recording_notice or "",
+            keep=_keep(agent, line),
             reports=line.reports,
             can=_verbs(profile) if can is None else can & _verbs(profile),
             tools={name: tool.after for name, tool in agent.tools.items()},
@@ -147,7 +156,8 @@ class Call:
             actions=frozenset(name for name, tool in agent.tools.items() if tool.action),
         )
         self.session = Session(plan)
-        self.trace = Trace({"agent": agent.name, "model": profile.name, "reports": line.reports.value})
+        head = {"agent": agent.name, "model": profile.name, "reports": line.reports.value}
+        self.trace = Trace(head, Kept(is_kept=plan.keep is Keep.EVERYTHING))
         self.uplink = Uplink(hold_ms)
         self.clock = Clock()
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -162,7 +172,7 @@ class Call:
         )
         self._timer: asyncio.TimerHandle | None = None
         self._frames = FrameWatch(lambda: self.uplink.frames, lambda: self.handle(on.LineSilent(SILENT_LINE_MS)))
-        self._anomalies: list[str] = []
+        self._anomalies: list[do.NoteAnomaly] = []
         self._played: tuple[ItemId, int, Ms] | None = None
         """The latest report of a pulled line, while it makes no difference."""
         self._inbox: deque[on.Event] = deque()
@@ -178,6 +188,8 @@ class Call:
             do.UnwatchCaller: self._unwatch_caller,
             do.StartTool: self._tools.start,
             **(joint.commands if joint else {}),
+            do.KeepWords: lambda _command: self.trace.kept.begin(),
+            do.DropWords: lambda _command: self.trace.drop(),
             do.NoteAnomaly: self._note,
             do.HangUp: self._over,
             do.CloseModel: self._over,
@@ -271,16 +283,18 @@ class Call:
         """What is known of the call once it has ended."""
         assert self.session.ending is not None
         return CallResult(
-            turns=_without_cards(self.session.transcript()),
-            ending=self.session.ending,
+            turns=self.trace.kept.turns(_without_cards(self.session.transcript())),
+            ending=self.trace.kept.ending(self.session.ending),
             trace=self.trace.lines(),
             session_ready_ms=self.uplink.opened_at_ms,
             held_sent_ms=self.uplink.held_sent_ms,
             lost_ms=self.uplink.lost_ms,
             connected_ms=self._model.connected_ms(),
             untold=self.session.untold(),
-            anomalies=tuple(self._anomalies),
+            anomalies=tuple(map(self.trace.kept.anomaly, self._anomalies)),
             unknown=self._model.unknown(),
+            ai_notice_heard_ms=self.session.keeping.ai_notice.heard_ms,
+            words_kept=self.trace.kept.is_kept,
         )
 
     def _open_uplink(self, _command: do.OpenUplink) -> None:
@@ -295,13 +309,13 @@ class Call:
             self.note(f"item {command.item_id} ended in half a sample, which was dropped")
 
     def _note(self, command: do.NoteAnomaly) -> None:
-        what = without_cards(command.what)
-        self._anomalies.append(what)
-        _log.debug("%s", what)  # it may quote the server, and the server may quote the caller
+        note = do.NoteAnomaly(without_cards(command.what), without_cards(command.quoted))
+        self._anomalies.append(note)
+        _log.debug("%s", note.text)  # it may quote the server, and the server may quote the caller
 
-    def note(self, what: str) -> None:
-        """Put something out of order on record that the core does not see."""
-        command = do.NoteAnomaly(what)
+    def note(self, what: str, quoted: str = "") -> None:
+        """Put something out of order on record that the core does not see, and what the server said of it."""
+        command = do.NoteAnomaly(what, quoted)
         self.trace.done(self.clock.now_ms(), command)
         self._note(command)
 
@@ -383,7 +397,7 @@ class ModelSide:
         try:
             event = self._decoder.decode(message)
         except RemoteProtocolError as problem:
-            self._call.note(f"unreadable message: {problem}")
+            self._call.note("unreadable message", str(problem))
             return
         if isinstance(event, ResponseOutputAudioDelta):
             self._call.audio(ResponseId(event.response_id), ItemId(event.item_id), event.delta)
@@ -463,6 +477,13 @@ def _verbs(profile: Profile) -> Can:
     return can if profile.tells_cuts else can & ~Can.RETRIEVE
 
 
+def _keep(agent: Agent, line: Line) -> Keep:
+    """What of a call over this line may be kept. Nobody is asked where no person is at its far end."""
+    if not getattr(line, "reaches_person", True) or agent.recording == Recording.NOT_REQUIRED:
+        return Keep.EVERYTHING
+    return Keep.AFTER_NOTICE if agent.recording == Recording.CONSENTED else Keep.NOTHING
+
+
 def configuration(agent: Agent, input_format: AudioFormat) -> SessionUpdate:
     """The declaration of an agent as its model is told it. Raises UsageError if the model lacks the caller's format."""
     profile = agent.model.profile
@@ -470,7 +491,7 @@ def configuration(agent: Agent, input_format: AudioFormat) -> SessionUpdate:
     try:
         return session_update(
             profile,
-            instructions=agent.instructions,
+            instructions=agent.briefing,
             tools=[tool.schema(spoken=spoken) for tool in agent.tools.values()],
             input_format=msgspec.convert(input_format.to_wire(), WireFormat),
         )

@@ -2,7 +2,7 @@
 
 A row is ``[t_ms, kind, content]``: ``on`` with an event, ``do`` with a command, ``audio`` with lengths. The caller's
 frames are told as one ``audio`` row a second, everything else as it comes. The first row names the version, and what
-the call was. No row holds a sample.
+the call was. No row holds a sample, and where no words of a call may be kept, none holds a word.
 
 A call that talks writes some 1.5 kB a second. All but the latest rows are kept compressed, at a tenth of that: an
 hour takes half a megabyte.
@@ -24,6 +24,7 @@ from callwright.core import events as on
 from callwright.core.commands import Command
 from callwright.core.events import Event
 from callwright.ids import Ms
+from callwright.runtime.kept import Kept, withheld
 
 TRACE_VERSION = 1
 _SPEECH: Final[Mapping[type, str]] = {on.CallerTranscribed: "text", on.ReplyWritten: "text", on.ItemRetrieved: "text"}
@@ -41,7 +42,9 @@ _BLOCK_BYTES: Final = 4_096  # compressed in 20 µs, to some 400 bytes
 class Trace:
     """Collects the rows of one call."""
 
-    def __init__(self, head: Mapping[str, object]) -> None:
+    def __init__(self, head: Mapping[str, object], kept: Kept | None = None) -> None:
+        """``kept`` says which words are written down (None: all)."""
+        self.kept = kept or Kept(is_kept=True)
         self._encode = msgspec.json.Encoder().encode
         self._blocks: list[bytes] = []
         """Earlier rows, compressed."""
@@ -52,11 +55,11 @@ class Trace:
 
     def happened(self, at_ms: Ms, event: Event) -> None:
         """Note an event that was handled."""
-        self._row([at_ms, "on", type(event).__name__, self._without_cards(event)])
+        self._row([at_ms, "on", type(event).__name__, self.kept.content(self._without_cards(event))])
 
     def done(self, at_ms: Ms, command: Command) -> None:
         """Note a command that was carried out."""
-        self._row([at_ms, "do", type(command).__name__, self._without_cards(command)])
+        self._row([at_ms, "do", type(command).__name__, self.kept.content(self._without_cards(command))])
 
     def audio(self, at_ms: Ms, *, sent_ms: Ms, held_ms: Ms) -> None:
         """Note how much of the caller's audio has been sent so far, and how much is held now."""
@@ -65,6 +68,18 @@ class Trace:
     def note(self, at_ms: Ms, kind: str, content: object) -> None:
         """Add a row of another kind."""
         self._row([at_ms, kind, content])
+
+    def drop(self) -> None:
+        """Keep no words, and take those out that were written down."""
+        self.kept.drop()
+        rows = [msgspec.json.decode(row) for row in self.lines().splitlines()]
+        self._blocks.clear()
+        self._buffer.clear()
+        self._spoken.clear()
+        for row in rows:
+            if row[1] in ("on", "do"):
+                row[3] = withheld(row[2], row[3])
+            self._row(row)
 
     def lines(self) -> bytes:
         """All rows so far, one JSON array a line."""

@@ -212,7 +212,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         ended_by=result.ending.by,
         ended_because=result.ending.reason,
         hang_up_tools=tuple(name for name, tool in agent.tools.items() if tool.after is AfterOutput.HANG_UP),
-        ai_notice=getattr(agent, "ai_notice", None),
+        ai_notice=agent.ai_notice,
         error=_error(result),
         anomalies=result.anomalies,
         effects_expected=scenario.expect.effects,

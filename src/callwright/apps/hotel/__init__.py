@@ -12,8 +12,7 @@ from typing import Annotated
 import callwright as cw
 
 INSTRUCTIONS = """\
-You are the automated front desk assistant of the Harborview Inn. Before your first answer tell the caller that he is
-speaking with an automated assistant. Answer briefly and only from these facts.
+You are the automated front desk assistant of the Harborview Inn. Answer briefly and only from these facts.
 Check-in is from 3 pm; guests bring a photo ID and the card that they booked with; a deposit of 100 dollars is held.
 Guests who arrive early may leave their bags at the desk. Breakfast is from 7 to 10 in the Atrium, included with every
 room. The pool is on floor 2. The wifi network is HarborGuest, without a password. Parking is valet only, 40 dollars a
@@ -28,7 +27,10 @@ _BOOKINGS: dict[str, cw.Facts] = {
     "okafor": {"room": "214", "nights": 2, "check_in": "Friday"},
 }
 
-desk = cw.Agent("hotel", model=cw.polyai(), instructions=INSTRUCTIONS)
+AI_NOTICE = "speaking with our automated assistant"
+"""What every caller has to hear before anything else."""
+
+desk = cw.Agent("hotel", model=cw.polyai(), instructions=INSTRUCTIONS, ai_notice=AI_NOTICE)
 
 
 @desk.tool

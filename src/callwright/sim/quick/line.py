@@ -105,6 +105,11 @@ class QuickLine:
         return _REPORTS[self._settings.kind]
 
     @property
+    def reaches_person(self) -> bool:
+        """No: its caller is a script."""
+        return False
+
+    @property
     def latency_ms(self) -> Ms:
         """The fixed lag; the hidden one is not told."""
         return self._settings.fixed_lag_ms

@@ -1,0 +1,97 @@
+"""What of a call's words is kept beyond the call: in the trace, in the transcript and in the log of what was survived.
+
+What was said, written, or passed to and from a tool is withheld where nothing may be kept: a length stands in its
+place. The words of a turn, a reply or a tool call that had begun by the time the permission came stay withheld, even
+those that become known later. Names, times, lengths and the course of the call are always kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import msgspec
+
+from callwright.core.commands import Command, NoteAnomaly
+from callwright.core.events import Event
+from callwright.core.heard import Turn
+from callwright.core.plan import Ending
+
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "CallerTranscribed": ("text",),
+    "ReplyWritten": ("text",),
+    "ItemRetrieved": ("text",),
+    "ToolCalled": ("arguments",),
+    "ToolFinished": ("output",),
+    "FactChanged": ("facts", "sentence"),
+    "RequestRefused": ("message",),
+    "ModelClosed": ("reason",),
+    "HangUpRequested": ("reason",),
+    "StartTool": ("arguments",),
+    "PostToolOutput": ("output",),
+    "PostFacts": ("text",),
+    "HangUp": ("reason",),
+    "NoteAnomaly": ("quoted",),
+}
+"""The parts of events and commands that hold words, or may quote some."""
+_LENGTH: Final = "characters"
+_IDS: Final = ("item_id", "tool_call_id")
+
+
+class Kept:
+    """What is kept of one call."""
+
+    def __init__(self, *, is_kept: bool) -> None:
+        self.is_kept = is_kept
+        """Whether the words of what begins now are kept."""
+        self._before: set[str] = set()
+        """Turns, replies and tool calls that began while they were not."""
+
+    def begin(self) -> None:
+        """From here on words are kept."""
+        self.is_kept = True
+
+    def drop(self) -> None:
+        """No more words are kept, and of those that were, none is told any more."""
+        self.is_kept = False
+
+    def content(self, content: Event | Command) -> object:
+        """An event or command as it may be written down."""
+        if self.is_kept and not self._before:
+            return content
+        ids = [each for each in (getattr(content, name, None) for name in _IDS) if each is not None]
+        if not self.is_kept:
+            self._before.update(ids)
+        elif self._before.isdisjoint(ids):
+            return content
+        return withheld(type(content).__name__, msgspec.to_builtins(content))
+
+    def turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
+        """The transcript as it may be told: who spoke and when he was cut, and the words that are kept."""
+        return tuple(
+            turn if self.is_kept and turn.item_id not in self._before else replace(turn, heard="", written="")
+            for turn in turns
+        )
+
+    def ending(self, ending: Ending) -> Ending:
+        """How the call ended; the agent's reason is in the model's words."""
+        return ending if self.is_kept or ending.by != "agent" else replace(ending, reason="")
+
+    def anomaly(self, note: NoteAnomaly) -> str:
+        """A note as it may be told."""
+        return note.text if self.is_kept else note.what
+
+
+def withheld(kind: str, content: dict[str, Any]) -> dict[str, Any]:
+    """The content of a row of this kind with lengths in place of words."""
+    for name in WORDS.get(kind, ()):
+        content[name] = _length(content.get(name))
+    return content
+
+
+def _length(value: Any) -> Any:
+    """How long a text is, or what is written of a value; what is nothing, or a length already, stays what it is."""
+    if value is None or (isinstance(value, dict) and value.keys() == {_LENGTH}):
+        return value
+    return {_LENGTH: len(value if isinstance(value, str) else msgspec.json.encode(value))}
