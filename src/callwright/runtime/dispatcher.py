@@ -134,7 +134,11 @@ class Dispatcher:
         """Send, look up or cancel, and give the record what was seen."""
         dispatch = upcoming.dispatch
         assert dispatch is not None
-        provider = self._record.providers[upcoming.provider]
+        provider = self._record.providers.get(upcoming.provider)
+        if provider is None:
+            raise LedgerError(
+                f"operation {dispatch.op_id} needs the provider {upcoming.provider!r}; open the ledger with it"
+            )
         verb = {Act.SEND: provider.send, Act.LOOK_UP: provider.look_up, Act.CANCEL: provider.cancel}[upcoming.act]
         observed = await self._through("provider", _observed, verb, dispatch, provider.traits.request_max_ms)
         source = Actor.ADAPTER if upcoming.act is Act.SEND else Actor.RECONCILER

@@ -1,0 +1,233 @@
+"""``callwright ledger``: what a ledger's file holds, for the person who has to look after it."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from callwright.errors import LedgerError, UsageError
+from callwright.ledger.operation import Actor, State
+from callwright.ledger.page import Page
+from callwright.ledger.provider import Observed, Outcome, Provider
+from callwright.ledger.rows import Attempt, Event, Evidence, Operation, Outbox, Told
+from callwright.ledger.saying import FactChanged, fact_of
+from callwright.ledger.sqlite import SQLiteStore
+from callwright.runtime.dispatcher import Ledger
+
+OPEN: Final = (State.RUNNING, State.ACCEPTED, State.UNKNOWN)
+"""What a provider can be asked about."""
+FOUND_OUT: Final = (Outcome.APPLIED, Outcome.NOT_APPLIED, Outcome.CANCELLED, Outcome.REVERSED)
+"""What a person can find out about an operation."""
+_KEPT_BACK: Final = ("provider_key", "params_hash", "terms_json")
+"""Columns that nobody has to see: a key is a secret, and terms hold a card's token."""
+
+_SHORT_ID: Final = 8
+"""So much of an operation's id is shown where people read it."""
+
+Row: TypeAlias = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for on the command line."""
+
+    names: tuple[str, ...]
+    reference: str
+    is_json: bool
+
+
+@click.command("ledger")
+@click.argument("verb", type=click.Choice(["list", "show", "problems", "reconcile", "settle"]))
+@click.argument("names", nargs=-1, metavar="[OP] [OUTCOME]")
+@click.option(
+    "--db",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    envvar="CALLWRIGHT_LEDGER",
+    help="The ledger's file; also from CALLWRIGHT_LEDGER.",
+)
+@click.option("--provider", "providers", multiple=True, metavar="MODULE:NAME", help="A provider of the ledger's.")
+@click.option("--reference", default="", metavar="ID", help="The provider's own id of what was found out (settle).")
+@click.option("--json", "is_json", is_flag=True, help="One JSON object per line, and nothing else.")
+def command(
+    verb: str, names: tuple[str, ...], db: Path, providers: tuple[str, ...], reference: str, is_json: bool
+) -> None:
+    """Look after a ledger's file. OP is an operation's id, or the beginning of one.
+
+    \b
+    list                what was asked for, how far it is, and what is owed
+    show OP             everything that is known of one operation
+    problems            what does not agree in the record; exit 1 if anything does not
+    reconcile [OP]      ask the provider about it, or about all that is open; nothing is sent
+    settle OP OUTCOME   take in what a person found out: applied, not_applied, cancelled or reversed
+    """
+    asked = Asked(names, reference, is_json)
+    with closing(Ledger(SQLiteStore(db), [_load(each) for each in providers])) as ledger:
+        code = asyncio.run(VERBS[verb](ledger, asked))
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+async def _list(ledger: Ledger, asked: Asked) -> int:
+    """All operations, the oldest first."""
+    rows = await ledger.commit(lambda page: [_line(page, each) for each in page.tx.find(Operation)])
+    _show(rows, asked, "operations")
+    return 0
+
+
+async def _one(ledger: Ledger, asked: Asked) -> int:
+    """One operation with all its rows."""
+    name = _only(asked, "show OP")
+
+    def read(page: Page) -> dict[str, list[Row]]:
+        operation = _find(page, name)
+        tables: tuple[type[Any], ...] = (Event, Attempt, Evidence, Told, Outbox)
+        rows = {table.__name__.lower(): page.tx.find(table, op_id=operation.op_id) for table in tables}
+        return {"operation": [_line(page, operation)], **{name: [_plain(row) for row in rows[name]] for name in rows}}
+
+    found = await ledger.commit(read)
+    if asked.is_json:
+        click.echo(json.dumps(found))
+        return 0
+    for table, rows in found.items():
+        _show(rows, asked, table)
+    return 0
+
+
+async def _problems(ledger: Ledger, asked: Asked) -> int:
+    """What does not agree."""
+    found = await ledger.problems()
+    for problem in found:
+        click.echo(json.dumps({"problem": problem}) if asked.is_json else problem)
+    if not found and not asked.is_json:
+        click.echo("the record agrees with itself")
+    return 1 if found else 0
+
+
+async def _reconcile(ledger: Ledger, asked: Asked) -> int:
+    """Ask the provider what became of it."""
+
+    def wanted(page: Page) -> list[str]:
+        if asked.names:
+            return [_find(page, name).op_id for name in asked.names]
+        return [operation.op_id for operation in page.tx.find(Operation, state=OPEN)]
+
+    facts = [await ledger.reconcile(op_id) for op_id in await ledger.commit(wanted)]
+    _show([_said(fact) for fact in facts], asked, "asked about")
+    return 0
+
+
+async def _settle(ledger: Ledger, asked: Asked) -> int:
+    """Take in what a person found out, and take the operation off the outbox."""
+    outcomes = {outcome.value: outcome for outcome in FOUND_OUT}
+    try:
+        name, outcome = asked.names
+        found = outcomes[outcome]
+    except (ValueError, KeyError):
+        raise UsageError(f"expected: callwright ledger settle OP OUTCOME, with {', '.join(outcomes)}") from None
+
+    def attempts(page: Page) -> list[Attempt]:
+        return page.attempts(_find(page, name).op_id)
+
+    tried = await ledger.commit(attempts)
+    if not tried:
+        raise LedgerError("nothing was ever sent of that operation, so nothing can have come of it")
+    fact = await ledger.observe(tried[-1].provider_key, Observed(found, asked.reference or None), Actor.HUMAN)
+    for row in await ledger.outbox():
+        if row.op_id == fact.op_id and row.kind == "person":
+            fact = await ledger.done(row.op_id, row.version)
+    _show([_said(fact)], asked, "settled")
+    return 0
+
+
+VERBS: Final[Mapping[str, Callable[[Ledger, Asked], Coroutine[Any, Any, int]]]] = {
+    "list": _list,
+    "show": _one,
+    "problems": _problems,
+    "reconcile": _reconcile,
+    "settle": _settle,
+}
+
+
+def _load(entry: str) -> Provider:
+    """The provider that ``module:name`` names. Raises UsageError."""
+    module, _, name = entry.partition(":")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        provider: Provider = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as problem:
+        raise UsageError(f"--provider {entry}: expected MODULE:NAME of a provider; {problem}") from problem
+    return provider
+
+
+def _only(asked: Asked, usage: str) -> str:
+    if len(asked.names) != 1:
+        raise UsageError(f"expected: callwright ledger {usage}")
+    return asked.names[0]
+
+
+def _find(page: Page, name: str) -> Operation:
+    """The operation whose id begins so. Raises UsageError if there is none, or more than one."""
+    found = [operation for operation in page.tx.find(Operation) if operation.op_id.startswith(name)]
+    if len(found) != 1:
+        raise UsageError(f"{len(found) or 'no'} operations begin with {name!r}; `callwright ledger list` names them")
+    return found[0]
+
+
+def _line(page: Page, operation: Operation) -> Row:
+    owed = page.tx.find(Outbox, op_id=operation.op_id, done_at_ms=None)
+    return {
+        "op_id": operation.op_id,
+        "kind": operation.kind,
+        "subject": operation.subject,
+        "slot": operation.slot,
+        "party": operation.party,
+        "state": operation.state.value,
+        "owed": ", ".join(row.kind for row in owed),
+        "sentence": fact_of(operation).sentence,
+    }
+
+
+def _said(fact: FactChanged) -> Row:
+    return {"op_id": fact.op_id, "state": fact.milestone, "sentence": fact.sentence}
+
+
+def _plain(row: Any) -> Row:
+    """A row of a table, without what nobody has to see."""
+    values = {name: value for name, value in asdict(row).items() if name not in (*_KEPT_BACK, "op_id")}
+    return {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+
+
+def _show(rows: Sequence[Row], asked: Asked, title: str) -> None:
+    """Rows as a table, with ids cut to what names them, or as JSON lines."""
+    if asked.is_json:
+        for row in rows:
+            click.echo(json.dumps(row))
+        return
+    if not rows:
+        click.echo(f"{title}: none")
+        return
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in rows[0]:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(name, value) for name, value in row.items()))
+    Console(highlight=False, soft_wrap=False).print(table)
+
+
+def _cell(name: str, value: object) -> str:
+    text = "" if value is None else str(value)
+    return text[:_SHORT_ID] if name == "op_id" else text

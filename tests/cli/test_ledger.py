@@ -1,0 +1,144 @@
+"""``callwright ledger``: what is in a ledger's file, and what a person does about it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tests.ledger.pages import TRAITS
+from tests.ledger.rows import OP_ID, TERMS
+
+from callwright.cli.main import main
+from callwright.ledger.asking import Ask
+from callwright.ledger.page import Patience
+from callwright.ledger.provider import Dispatch, Observed, OnAmbiguous, Outcome
+from callwright.ledger.sqlite import SQLiteStore
+from callwright.runtime.dispatcher import Ledger
+
+
+class Bank:
+    """A provider that answers as it is told to, and knows of nothing until then."""
+
+    name = "payments"
+    traits = replace(TRAITS, on_ambiguous=OnAmbiguous.QUARANTINE)
+
+    def __init__(self, sent: Outcome = Outcome.UNKNOWN, found: Outcome = Outcome.APPLIED) -> None:
+        self._sent = sent
+        self._found = found
+
+    async def send(self, dispatch: Dispatch) -> Observed:
+        return Observed(self._sent, reason="timeout")
+
+    async def look_up(self, dispatch: Dispatch) -> Observed:
+        return Observed(self._found, "re_1")
+
+    async def cancel(self, dispatch: Dispatch) -> Observed:
+        raise AssertionError
+
+
+bank = Bank()
+PROVIDER = ("--provider", "tests.cli.test_ledger:bank")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A ledger with one refund of which nobody knows what became."""
+
+    async def ask() -> None:
+        store = SQLiteStore(tmp_path / "refunds.db")
+        patience = Patience(ask_ms=3_600_000, doubt_ms=0)
+        async with Ledger(store, [Bank()], patience=patience) as ledger:
+            is_doubtful = asyncio.Event()
+            ledger.subscribe(lambda fact: is_doubtful.set() if fact.milestone == "unknown" else None)
+            await ledger.propose(Ask("refund", "full", "customer:81", "payments", TERMS))
+            await asyncio.wait_for(is_doubtful.wait(), 5)
+
+    asyncio.run(ask())
+    return tmp_path / "refunds.db"
+
+
+def called(file: Path, *words: str) -> Result:
+    return CliRunner().invoke(main, ["ledger", *words, "--db", str(file)])
+
+
+def rows(file: Path, *words: str) -> list[dict[str, Any]]:
+    result = called(file, *words, "--json")
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.output.splitlines()]
+
+
+def test_a_list_names_each_operation_with_what_may_be_said_of_it(file: Path) -> None:
+    (row,) = rows(file, "list")
+    assert (row["op_id"], row["party"], row["state"]) == (OP_ID, "customer:81", "unknown")
+    assert row["sentence"].startswith("I can't tell yet whether the refund of 32 dollars")
+    assert OP_ID[:8] in called(file, "list").output
+
+
+def test_an_operation_is_shown_whole_by_the_beginning_of_its_id_and_without_a_secret(file: Path) -> None:
+    (shown,) = rows(file, "show", OP_ID[:6])
+    assert [event["target"] for event in shown["event"]][-1] == "unknown"
+    assert shown["attempt"][0]["outcome"] == "unknown"
+    plain = called(file, "show", OP_ID[:6]).output
+    assert all(secret not in f"{shown} {plain}" for secret in ("tok_visa", "provider_key"))
+
+
+def test_a_doubt_is_asked_about_and_nothing_is_sent(file: Path) -> None:
+    (row,) = rows(file, "reconcile", *PROVIDER)
+    assert (row["op_id"], row["state"]) == (OP_ID, "confirmed")
+    assert [row["state"] for row in rows(file, "list")] == ["confirmed"]
+    assert rows(file, "reconcile", *PROVIDER) == []
+
+
+def test_what_a_person_found_out_settles_it(file: Path) -> None:
+    (row,) = rows(file, "settle", OP_ID, "applied", "--reference", "re_7", *PROVIDER)
+    assert row["state"] == "confirmed"
+    (shown,) = rows(file, "show", OP_ID)
+    assert [(each["source"], each["reference"]) for each in shown["evidence"]][-1] == ("human", "re_7")
+
+
+def test_a_record_that_agrees_has_no_problems(file: Path) -> None:
+    assert called(file, "problems").output == "the record agrees with itself\n"
+    assert rows(file, "problems") == []
+
+
+def test_a_record_that_does_not_agree_exits_with_1_and_says_why(file: Path) -> None:
+    with sqlite3.connect(file) as db:
+        db.execute("UPDATE operation SET state = 'confirmed', state_version = 9")
+    result = called(file, "problems")
+    assert result.exit_code == 1
+    assert "events have a gap (I12)" in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("show",), "expected: callwright ledger show OP"),
+        (("show", "zzz"), "no operations begin with 'zzz'"),
+        (("settle", OP_ID), "expected: callwright ledger settle OP OUTCOME, with applied, not_applied"),
+        (("settle", OP_ID, "perhaps"), "expected: callwright ledger settle OP OUTCOME"),
+        (("reconcile", "--provider", "nowhere:bank"), "--provider nowhere:bank: expected MODULE:NAME"),
+        (("burn",), "'burn' is not one of"),
+    ],
+)
+def test_wrong_use_exits_with_2_and_says_what_to_do(file: Path, words: tuple[str, ...], told: str) -> None:
+    result = called(file, *words)
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_without_its_provider_an_operation_cannot_be_asked_about(file: Path) -> None:
+    result = called(file, "reconcile")
+    assert result.exit_code == 1
+    assert "needs the provider 'payments'" in result.output
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    result = called(tmp_path / "none.db", "list")
+    assert result.exit_code == 2
+    assert not (tmp_path / "none.db").exists()
