@@ -159,7 +159,7 @@ def test_a_caller_who_hangs_up_before_the_session_is_ready_ends_the_call() -> No
     assert not taken.model.appends
 
 
-@pytest.mark.parametrize(("steps", "what"), [((), "connect"), ((CREATED,), "answer session.update")])
+@pytest.mark.parametrize(("steps", "what"), [((), "begin a session"), ((CREATED,), "answer session.update")])
 def test_a_server_that_never_takes_the_session_ends_the_call_in_20_s(steps: tuple[Any, ...], what: str) -> None:
     taken = take(*steps, ignoring=ANYTHING, hang_up_ms=60_000, is_whole=False)
     assert taken.result.ending == cw.Ending("fault", f"the model's server did not {what} within 20 s")

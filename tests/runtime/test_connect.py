@@ -10,6 +10,7 @@ import pytest
 
 import callwright as cw
 from callwright.audio.formats import PCM
+from callwright.core.pickup import SESSION_PATIENCE_MS
 from callwright.declare.agent import ModelChoice
 from callwright.errors import ConnectionFailed, UsageError
 from callwright.ids import ItemId, Ms
@@ -58,6 +59,11 @@ def test_the_environment_names_key_and_address() -> None:
 def test_the_agents_own_address_goes_before_the_environments() -> None:
     with pytest.raises(ConnectionFailed, match=r"ws://127\.0\.0\.1:1/v1/realtime: cannot connect"):
         meet(cw.polyai(url="ws://127.0.0.1:1/v1/realtime"))
+
+
+def test_a_connection_of_10_s_is_waited_for_and_a_silent_host_is_told_before_the_session_counts_as_late() -> None:
+    """What a slow connection costs is the caller's oldest words, not the call."""
+    assert 12_000 < Endpoint("wss://model.test/v1/realtime").open_timeout_ms < SESSION_PATIENCE_MS - 2_000
 
 
 def test_a_refused_key_is_called_by_its_variable() -> None:

@@ -5,12 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
-from tests.sim.whole_call import first, hangs_up, scenario
+from tests.sim.whole_call import first, hangs_up, says, scenario
 
+from callwright.audio.g711 import pcmu_decode, pcmu_encode
+from callwright.audio.resample import Resampler
 from callwright.errors import ConnectionFailed
+from callwright.measure.figures import measure_call
+from callwright.sim.caller import Anchor
 from callwright.sim.network import Network, NetworkSettings, Stall
 from callwright.sim.server import MemoryConnector
+from callwright.sim.speech import Speech
 from callwright.sim.vloop import run_virtual
 from callwright.sim.world import Options, play
 from callwright.testing.scripted import ScriptedModel, after, close, emit
@@ -128,3 +134,17 @@ def test_a_reply_goes_on_after_a_stall_of_the_connection() -> None:
     assert [turn.heard for turn in record.turns] == [turn.heard for turn in usual.turns]
     gap = [later.at_ms - span.at_ms - (span.to_ms - span.from_ms) for span, later in pairwise(record.ear)]
     assert max(gap) == pytest.approx(2_000, abs=500)
+
+
+def test_c045_c046_of_a_caller_who_speaks_for_10_s_before_anybody_is_there_exactly_the_last_5_s_are_heard() -> None:
+    """Ready at 10,234 ms: 511 frames have come, 250 are held, and the loss of the others is told and measured."""
+    questions = [("ask-pool", 0), ("look-up-okafor", 4_400), ("ask-check-in", 8_000)]
+    talker = scenario(*(says(line_id, Anchor.PICKUP, at_ms) for line_id, at_ms in questions), hangs_up())
+    record = play(talker, 1, options=Options(connect_ms=10_000))
+    assert (record.session_ready_ms, record.held_sent_ms, record.held_lost_ms) == (10_234, 5_000, 5_220)
+    assert measure_call(record, Speech.load(talker.speech)).values["pickup_lost_ms"] == (5_220,)
+    assert "5220 ms of the caller's first words were lost: they were held for too long" in record.anomalies
+    sent = pcmu_decode(pcmu_encode(record.recording.caller[5_220 * 8 :]))
+    heard = Resampler(8_000, 16_000).process(sent)[: 7_000 * 16]
+    assert np.array_equal(record.first_audio[: len(heard)], heard)
+    assert np.abs(heard).max() > 1_000

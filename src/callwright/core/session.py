@@ -315,7 +315,7 @@ class Session:
 
     def _timer_fired(self, _event: on.TimerFired, now_ms: Ms) -> None:
         if self.pickup.is_late(now_ms):
-            what = "connect" if self.pickup.stage is Stage.CONNECTING else "answer session.update"
+            what = "begin a session" if self.pickup.stage is Stage.CONNECTING else "answer session.update"
             ending = Ending("fault", f"the model's server did not {what} within {SESSION_PATIENCE_MS // 1000} s")
             self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("too late"), do.HangUp("no session"))
             return

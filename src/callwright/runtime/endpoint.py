@@ -47,8 +47,8 @@ class Endpoint:
     """Sent as ``Authorization: Bearer``."""
     key_name: str = "the key"
     """What the key is called when it is refused."""
-    open_timeout_ms: Ms = 10_000
-    """For the connection and both handshakes together."""
+    open_timeout_ms: Ms = 15_000
+    """For the connection and both handshakes together: more than the slowest seen, and less than a session may take."""
     close_timeout_ms: Ms = 1_000
     """How long the server may take to answer a close."""
     message_bytes_max: int = 16 * MIB
