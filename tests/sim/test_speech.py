@@ -13,6 +13,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from scripts import render_speech
 
 import callwright.apps
 from callwright.errors import UsageError
@@ -157,9 +158,15 @@ def test_each_side_has_its_lines():
 # --- the script that renders lines --------------------------------------------------------------------------------
 
 
-def render(*arguments):
-    script = Path(callwright.__file__).parents[2] / "scripts" / "render_speech.py"
-    return subprocess.run([sys.executable, script, *arguments], capture_output=True, text=True, check=False)
+@pytest.fixture
+def render(monkeypatch, capsys):
+    """The script's command line, in this process: its exit code and what it printed."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["render_speech.py", *map(str, arguments)])
+        return render_speech.main(), capsys.readouterr()
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -182,16 +189,21 @@ def render(*arguments):
         (None, ": expected a file that can be read"),
     ],
 )
-def test_a_list_that_cannot_be_rendered_is_refused_with_its_place(tmp_path, content, message):
+def test_a_list_that_cannot_be_rendered_is_refused_with_its_place(tmp_path, render, content, message):
     source = tmp_path / "speech.yaml"
     if content:
         source.write_text(content)
-    done = render(source)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"render_speech: {source}{message}")
-    assert done.stderr.count("\n") == 1
+    code, printed = render(source)
+    assert (code, printed.out) == (2, "")
+    assert printed.err.startswith(f"render_speech: {source}{message}")
+    assert printed.err.count("\n") == 1
 
 
-def test_the_script_says_how_it_is_used():
-    assert (render().returncode, render("--help").returncode) == (2, 0)
-    assert "source" in render().stderr
+def test_the_script_says_how_it_is_used(render):
+    with pytest.raises(SystemExit) as helped:
+        render("--help")
+    assert helped.value.code == 0
+    command = [sys.executable, render_speech.__file__]
+    unused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert unused.returncode == 2
+    assert "source" in unused.stderr
