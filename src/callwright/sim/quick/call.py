@@ -19,6 +19,7 @@ from callwright.runtime.call import run
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.models import AgentSaid, ToolAnswered, ToolRequested
 from callwright.sim.network import Network, NetworkSettings
+from callwright.sim.quick.books import Books, QuickProvider, open_books
 from callwright.sim.quick.gathering import Gathering
 from callwright.sim.quick.line import QuickLine
 from callwright.sim.quick.script import Script
@@ -30,6 +31,7 @@ from callwright.sim.vloop import run_virtual
 
 if TYPE_CHECKING:
     from callwright.core.heard import Turn
+    from callwright.core.plan import Untold
     from callwright.core.session import Ending
     from callwright.declare.agent import Agent
     from callwright.ids import ItemId, Ms
@@ -58,6 +60,8 @@ class QuickCall:
     deps: object = None
     """Handed to the tools."""
     party: str | None = None
+    provider: QuickProvider | None = None
+    """What the agent's actions reach, by way of a ledger in memory."""
     limit_ms: Ms = LIMIT_MS
 
 
@@ -84,6 +88,10 @@ class QuickResult:
     anomalies: tuple[str, ...]
     trace: bytes
     """The client's events and commands, JSON Lines."""
+    untold: tuple[Untold, ...] = ()
+    """What the client says that the caller was owed, and did not hear."""
+    books: Books | None = None
+    """The provider's and the ledger's, where there are any."""
 
     def heard_ms(self, item_id: ItemId) -> Ms:
         """How much of an item's audio reached the ear."""
@@ -118,7 +126,10 @@ async def _take(call: QuickCall, seed: int) -> QuickResult:
     script = Script(call.caller, lambda item_id: _tool_of(session, item_id))
     line = QuickLine(_limited(call), call.speech, script)
     connector = Network(Gathering(MemoryConnector(lambda: session)), call.network, lambda: line.now_ms)
-    result = await run(call.agent, line, connector=connector, deps=call.deps, party=call.party)
+    async with open_books(call.provider, seed) as behind:
+        ledger = behind.ledger if behind else None
+        result = await run(call.agent, line, connector=connector, ledger=ledger, deps=call.deps, party=call.party)
+        books = await behind.close(_loop_ms() - line.now_ms) if behind else None
     if broken:
         raise broken[0]
     assert line.ended_ms is not None
@@ -134,7 +145,13 @@ async def _take(call: QuickCall, seed: int) -> QuickResult:
         ending=result.ending,
         anomalies=result.anomalies,
         trace=result.trace,
+        untold=result.untold,
+        books=books,
     )
+
+
+def _loop_ms() -> Ms:
+    return round(asyncio.get_running_loop().time() * 1000)
 
 
 def _limited(call: QuickCall) -> LineSettings:

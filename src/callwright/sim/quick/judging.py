@@ -1,0 +1,352 @@
+"""A refund call judged from outside: by the provider's book, and by the words that reached the caller's ear.
+
+It owns the verdict. A heard reply is read from the line's own books and the words that the model spoke; what it claims
+is held against the provider's book at the instant at which its last word was heard. Of the product's own tables only
+beliefs are read, to be refuted: "he heard it", "it is done", "this was sent under that key".
+
+| | holds at every point |
+|---|---|
+| I1 - I10 | the provider's book: see ``callwright.sim.provider.oracle`` |
+| I6, I12 | the ledger's rows lead from one to another without a gap |
+| I15, I21 | no outcome is heard that the book did not hold then, unless the truth is heard later or owed outside |
+| I16, I17 | what counts as heard was heard: whole, of the right card, in a reply that began after the fact |
+| I19 | what was heard last of the outcome is what became of it, or somebody is to tell him |
+| I20 | one outcome is told three times at most, and as often again as he speaks |
+| I22 | in the end every doubt is resolved or a person's |
+| I24 | one output for each tool call; no reply is asked for while another one is open |
+| EFFECT | what he asked for was done, or is a person's; and to the card that he asked for in time |
+| END | the call ends |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from callwright.claims.facts import ClaimFacts, Milestone, Said, Verdict
+from callwright.claims.matcher import claimed, judge
+from callwright.claims.words import Heard
+from callwright.sim.provider import oracle
+from callwright.sim.provider.book import Refund, Status
+
+if TYPE_CHECKING:
+    from callwright.ids import Ms
+    from callwright.sim.provider import ProviderSettings
+    from callwright.sim.quick.books import Books
+    from callwright.sim.quick.call import QuickResult
+
+TELLINGS_MAX = 3
+SLACK_MS: Ms = 700
+"""A change of card that comes so near to the settlement may go either way."""
+
+_TELLS = {
+    Said.DONE: Milestone.CONFIRMED,
+    Said.FAILED: Milestone.FAILED,
+    Said.CANCELLED: Milestone.CANCELLED,
+    Said.REVERSED: Milestone.REVERSED,
+}
+_BRANDS = {"4242": "Visa", "8812": "Mastercard"}
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What reached the ear of one reply, or part of a reply."""
+
+    text: str
+    """The words of which every sample was heard."""
+    whole: str
+    """All that the model said."""
+    began_ms: Ms
+    """When its first sample left the model."""
+    ended_ms: Ms
+    """When its last whole word was heard."""
+    tool: str | None
+
+    @property
+    def heard(self) -> Heard:
+        """For the matcher."""
+        return Heard(self.text, cut=self.text != self.whole)
+
+
+def utterances(call: QuickResult) -> tuple[Utterance, ...]:
+    """All that was heard, in order."""
+    found = []
+    for item in call.spoken:
+        spans = [span for span in call.ear if span.item_id == item.item_id]
+        ends = [
+            (word.text, span.at_ms + word.end_ms - span.from_ms)
+            for word in item.words
+            for span in spans
+            if span.from_ms <= word.start_ms and word.end_ms <= span.to_ms
+        ]
+        if ends:
+            whole = " ".join(word.text for word in item.words)
+            text = " ".join(word for word, _ in ends)
+            found.append(Utterance(text, whole, item.started_ms, ends[-1][1], item.tool))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One order of one caller, and what he had his reasons to expect."""
+
+    settings: ProviderSettings
+    subject: str = "order:4417"
+    action: str = "issue_refund"
+    amount_minor: int = 3200
+    currency: str = "USD"
+    strict_cards: bool = False
+    """Whether nothing went wrong, so that a change of card in time must take hold."""
+
+
+@dataclass(slots=True)
+class _Trial:
+    """One call before its judge."""
+
+    case: Case
+    call: QuickResult
+    books: Books
+    said: tuple[Utterance, ...]
+    rows: list[list[Any]]
+
+    @property
+    def cards(self) -> tuple[str, ...]:
+        return tuple(card.removeprefix("card:") for card in self.books.book.charges[self.case.subject].cards)
+
+    def facts(self, milestone: Milestone, last4: str) -> ClaimFacts:
+        case = self.case
+        return ClaimFacts(
+            "refund",
+            milestone,
+            ("amount", "card"),
+            amount_minor=case.amount_minor,
+            currency=case.currency,
+            brand=_BRANDS[last4],
+            last4=last4,
+            subject=case.subject,
+        )
+
+    def tells(self, heard: Heard, milestone: Milestone, last4: str) -> bool:
+        return judge(heard, self.facts(milestone, last4)).verdict is Verdict.TOLD
+
+    def refunds(self, at_ms: Ms) -> list[Refund]:
+        """The refunds of the order as they were at an instant of the call."""
+        book = self.books.book
+        seen = (book.as_of(each.id, at_ms + self.books.opened_ms) for each in book.refunds())
+        return [each for each in seen if each is not None and each.ask.charge == self.case.subject]
+
+    def final(self) -> list[Refund]:
+        return [each for each in self.books.book.refunds() if each.ask.charge == self.case.subject]
+
+    def is_true(self, said: Said, last4: str | None, at_ms: Ms) -> bool:
+        """Whether the book bears out an outcome; without a card, of any card."""
+        of_card = [each for each in self.refunds(at_ms) if last4 is None or each.card == f"card:{last4}"]
+        match said:
+            case Said.DONE:
+                return any(each.status is Status.SUCCEEDED for each in of_card)
+            case Said.REVERSED:
+                return any(each.status is Status.REVERSED for each in of_card)
+        return not any(each.status.is_live for each in of_card)
+
+    def outcomes(self, utterance: Utterance) -> list[tuple[Said, str | None]]:
+        """What an utterance claims of the outcome, with the cards that it names for it."""
+        said = claimed(utterance.heard, self.facts(Milestone.CONFIRMED, self.cards[0])).said
+        if said not in _TELLS:
+            return []
+        named = [card for card in self.cards if self.tells(utterance.heard, _TELLS[said], card)]
+        return [(said, card) for card in named] or [(said, None)]
+
+    def is_owed_outside(self) -> bool:
+        """Whether somebody is to tell the caller, or to look into it."""
+        return any(row.done_at_ms is None for row in self.books.outbox)
+
+
+def judged(call: QuickResult, case: Case) -> list[str]:
+    """Every violation, as ``invariant: what``; empty where all holds."""
+    assert call.books is not None
+    rows = [row for line in call.trace.splitlines() if len(row := json.loads(line)) == 4]
+    trial = _Trial(case, call, call.books, utterances(call), rows)
+    return [f"{name}: {what}" for name, check in _CHECKS for what in check(trial)]
+
+
+def _by_the_book(trial: _Trial) -> Iterator[str]:
+    books, case = trial.books, trial.case
+    wishes = list(_wishes(trial))
+    record = oracle.Record(
+        grants=tuple(
+            oracle.Grant(
+                at_ms + books.opened_ms,
+                op.op_id,
+                op.subject,
+                op.slot,
+                books.book.charges[case.subject].captured,
+                f"card:{card}",
+            )
+            for at_ms, card in wishes
+            for op in books.operations
+        ),
+        attempts=tuple(oracle.Attempt(each.provider_key, each.opened_at_ms) for each in books.attempts),
+        claims=tuple(_claims(books)),
+    )
+    for violation in oracle.check(books.book, record, case.settings.traits, healed=True):
+        yield f"{violation.invariant} {violation.what}"
+
+
+def _wishes(trial: _Trial) -> Iterator[tuple[Ms, str]]:
+    """When the model asked for the refund, and to which card."""
+    for at_ms, kind, name, content in trial.rows:
+        if (kind, name) == ("do", "StartTool") and content["name"] == trial.case.action:
+            named = json.loads(content["arguments"])["card_last4"]
+            yield at_ms, next((last4 for last4, brand in _BRANDS.items() if brand == named), named)
+
+
+def _claims(books: Books) -> Iterator[oracle.Claim]:
+    for each in books.operations:
+        assert each.terms.amount is not None
+        own = [one for one in books.attempts if (one.op_id, one.params_hash) == (each.op_id, each.params_hash)]
+        yield oracle.Claim(
+            each.op_id,
+            each.subject,
+            each.slot,
+            each.state.value,
+            each.terms.amount,
+            each.terms.card.token if each.terms.card else None,
+            own[-1].reference if own else None,
+            bool(each.escalated),
+        )
+
+
+def _record_agrees(trial: _Trial) -> Iterable[str]:
+    return trial.books.problems
+
+
+def _nothing_false(trial: _Trial) -> Iterator[str]:
+    for at, utterance in enumerate(trial.said):
+        for said, card in trial.outcomes(utterance):
+            if trial.is_true(said, card, utterance.ended_ms):
+                continue
+            mended = any(
+                trial.is_true(other, named, later.ended_ms) and named is not None
+                for later in trial.said[at + 1 :]
+                for other, named in trial.outcomes(later)
+            )
+            if not mended and not trial.is_owed_outside():
+                yield f"{utterance.text!r}, heard until {utterance.ended_ms} ms, was false, and was never put right"
+
+
+def _heard_is_heard(trial: _Trial) -> Iterator[str]:
+    told_as = {milestone.value: said for said, milestone in _TELLS.items()}
+    for row in trial.books.told:
+        if row.state != "heard" or row.milestone not in (*told_as, Milestone.UNKNOWN):
+            continue
+        if not any(_tells_row(trial, utterance, Milestone(row.milestone), row.at_ms) for utterance in trial.said):
+            yield f"{row.milestone} (version {row.version}) counts as heard, and nobody heard it"
+
+
+def _tells_row(trial: _Trial, utterance: Utterance, milestone: Milestone, at_ms: Ms) -> bool:
+    """Whether an utterance told a milestone by then, truly, in a reply that began when it was true already."""
+    if utterance.tool is not None or utterance.ended_ms + trial.books.opened_ms > at_ms:
+        return False
+    said = {value: key for key, value in _TELLS.items()}.get(milestone)
+    return any(
+        trial.tells(utterance.heard, milestone, card)
+        and (said is None or trial.is_true(said, card, utterance.began_ms))
+        for card in trial.cards
+    )
+
+
+def _last_is_true(trial: _Trial) -> Iterator[str]:
+    if not trial.books.operations or trial.is_owed_outside():
+        return
+    live = [each for each in trial.final() if each.status.is_live]
+    heard = [(utterance, outcome) for utterance in trial.said for outcome in trial.outcomes(utterance)]
+    wanted = "done" if live else "not done"
+    if not heard:
+        yield f"it is {wanted}, he heard of no outcome, and nobody is to tell him"
+        return
+    utterance, (said, card) = heard[-1]
+    is_right = card is not None and (
+        said is Said.DONE and any(each.card == f"card:{card}" for each in live)
+        if live
+        else said in (Said.FAILED, Said.CANCELLED, Said.REVERSED)
+    )
+    if not is_right:
+        yield f"it is {wanted}, the last that he heard is {utterance.text!r}, and nobody is to tell him"
+
+
+def _not_too_often(trial: _Trial) -> Iterator[str]:
+    for milestone in _TELLS.values():
+        for card in trial.cards:
+            tellings = [each for each in trial.said if trial.tells(Heard(each.whole), milestone, card)]
+            if tellings:
+                spoke = sum(line.ended_ms > tellings[0].began_ms for line in trial.call.caller_lines)
+                if len(tellings) > TELLINGS_MAX + spoke:
+                    yield f"{milestone.value}, {card}, was told {len(tellings)} times"
+
+
+def _one_output(trial: _Trial) -> Iterator[str]:
+    for tool in (trial.case.action, "end_call"):
+        for number, outputs in enumerate(trial.call.outputs(tool), 1):
+            if len(outputs) != 1:
+                yield f"call {number} of {tool} has {len(outputs)} outputs"
+
+
+def _one_reply(trial: _Trial) -> Iterator[str]:
+    is_open, is_awaited = dict[str, None](), False
+    for at_ms, kind, name, content in trial.rows:
+        match kind, name:
+            case "on", "ResponseStarted":
+                is_open[content["response_id"]], is_awaited = None, False
+            case "on", "ResponseEnded":
+                is_open.pop(content["response_id"], None)
+            case "on", "RequestRefused":
+                is_awaited = False
+            case "do", "RequestReply":
+                if is_open or is_awaited:
+                    yield f"a reply was asked for at {at_ms} ms, while another one was {'open' if is_open else 'due'}"
+                is_awaited = True
+
+
+def _effect(trial: _Trial) -> Iterator[str]:
+    wishes = list(_wishes(trial))
+    live = [each for each in trial.final() if each.status.is_live]
+    if wishes and not live and not trial.is_owed_outside():
+        yield "nothing was done, and it is nobody's task"
+    if not wishes or not trial.case.strict_cards:
+        return
+    settled = [
+        each.at_ms - trial.books.opened_ms
+        for each in trial.books.book.entries
+        if isinstance(each, Refund) and each.status is Status.SUCCEEDED
+    ]
+    asked_ms, card = wishes[-1]
+    if settled and asked_ms < settled[0] - SLACK_MS:
+        wanted = card
+    elif settled and asked_ms > settled[0] + SLACK_MS:
+        wanted = wishes[0][1]
+    else:
+        return
+    if [each.card for each in live] != [f"card:{wanted}"]:
+        yield f"it went to {[each.card for each in live]}, not to {wanted}, asked for at {asked_ms} ms"
+
+
+def _ends(trial: _Trial) -> Iterator[str]:
+    ending = trial.call.ending
+    if ending.by not in ("agent", "caller"):
+        yield f"the call was ended by {ending.by}: {ending.reason}"
+
+
+_CHECKS = (
+    ("BOOK", _by_the_book),
+    ("I6/I12", _record_agrees),
+    ("I15", _nothing_false),
+    ("I16", _heard_is_heard),
+    ("I19", _last_is_true),
+    ("I20", _not_too_often),
+    ("I24", _one_output),
+    ("I24", _one_reply),
+    ("EFFECT", _effect),
+    ("END", _ends),
+)
