@@ -48,8 +48,7 @@ def did(record: CallRecord) -> Counter[str]:
 
 @of_both
 @in_both
-@pytest.mark.parametrize("lag_ms", [None, LAG_MS], ids=["no lag", "lag"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("lag_ms", "seed"), [(None, 1), (LAG_MS, 2)], ids=["no lag", "lag"])
 def test_a_scenario_holds_in_both_dialects(name: str, dialect: str, lag_ms: int | None, seed: int) -> None:
     record = call(name, dialect, seed, lag_ms)
     assert record.server == dialect

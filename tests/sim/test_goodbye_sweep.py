@@ -35,7 +35,7 @@ from callwright.sim.rules import RulesModel
 from callwright.sim.speech import Speech
 from callwright.sim.world import play
 
-STRIDE = 24
+STRIDE = 36
 
 
 @pytest.mark.parametrize("says", SPOKEN)
@@ -45,7 +45,7 @@ def test_whenever_the_caller_speaks_over_a_goodbye_every_rule_of_it_holds(
     line: str, says: str, stall_ms: Ms, seed: int
 ) -> None:
     swept = row(line, says, stall_ms, seed, STRIDE, offset=list(LINES).index(line) * 5)
-    assert swept.calls >= 9
+    assert swept.calls >= 6
     assert swept.withdrawn > 0
     assert not swept.broken, f"seed {seed}"
 
