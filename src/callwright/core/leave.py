@@ -89,7 +89,8 @@ class Leave:
         if fate is None:
             return None
         if fate is Fate.UNCONFIRMED:
-            self._out.note("hung up unconfirmed: the line did not tell that it has played the goodbye")
+            what = "model did not end the response that says" if is_open else "line did not tell that it has played the"
+            self._out.note(f"hung up unconfirmed: the {what} goodbye")
         if running:
             self._out.note(f"hung up while this still ran: {', '.join(running)}")
         if owed:
