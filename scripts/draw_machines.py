@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from callwright.core.consent import CONSENT
 from callwright.core.goodbye import GOODBYE
 from callwright.core.heard import HEARING
 from callwright.core.keeping import KEEPING
@@ -26,7 +27,7 @@ from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "machines.md"
-CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, NOTICE, KEEPING, TOLD)
+CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, NOTICE, KEEPING, TOLD, CONSENT)
 TABLES: tuple[Table[Any, Any], ...] = (*CALL, OPERATION)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from callwright.core.consent import CONSENT
 from callwright.core.goodbye import GOODBYE
 from callwright.core.heard import HEARING
 from callwright.core.keeping import KEEPING
@@ -17,7 +18,7 @@ from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
-CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, NOTICE, KEEPING, TOLD)
+CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, NOTICE, KEEPING, TOLD, CONSENT)
 TABLES: tuple[Table[Any, Any], ...] = (*CALL, OPERATION)
 
 

@@ -71,10 +71,13 @@ class Pickup:
 
     def __init__(self) -> None:
         self.stage = PICKUP.start
+        self.opened_ms: Ms = 0
+        """When the line opened: the caller's audio counts from then."""
         self._deadline_ms: Ms | None = None
 
     def line_opened(self, now_ms: Ms) -> None:
         """The line carries audio: the session has so long to follow."""
+        self.opened_ms = now_ms
         self._deadline_ms = now_ms + SESSION_PATIENCE_MS
 
     def next_deadline_ms(self) -> Ms | None:

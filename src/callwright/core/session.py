@@ -68,7 +68,7 @@ class Session:
         self.keeping = Keeping(plan, self.heard, self._out)
         self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
         self._leave = Leave(self.goodbye, self.tools, self.playout, self._cuts, self._out)
-        self._telling = Tellings(self._out, plan.locale)
+        self._telling = Tellings(self._out, plan.locale, plan.latency_ms)
         self._asked: EventId | None = None
         """The latest request for a reply: the refusal of an earlier one brings no wish back."""
         self._handlers: Mapping[type, _Handler] = {
@@ -164,6 +164,7 @@ class Session:
         self._talked_over(self.turns.response_id, now_ms)
         self.heard.caller_turn(event.item_id)
         self.turns.speech_started()
+        self._telling.caller_began(event.item_id, self.pickup.opened_ms + event.audio_start_ms, now_ms)
 
     def _speech_stopped(self, _event: on.SpeechStopped, now_ms: Ms) -> None:
         self.turns.speech_stopped(now_ms)
@@ -173,6 +174,8 @@ class Session:
 
     def _caller_transcribed(self, event: on.CallerTranscribed, _now_ms: Ms) -> None:
         self.heard.caller_turn(event.item_id, event.text)
+        if self.pickup.stage is not Stage.OVER:
+            self._telling.caller_said(event.item_id, event.text)
 
     def _response_started(self, event: on.ResponseStarted, now_ms: Ms) -> None:
         unended = self.turns.response_id

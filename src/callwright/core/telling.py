@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from callwright.claims.readback import is_read_back
 from callwright.core.commands import PostFacts
+from callwright.core.consent import Consents
 from callwright.core.events import FactChanged
 from callwright.core.heard import Source, Turn
 from callwright.core.judging import first_told, heard_of, tells, wrong_claims
@@ -36,14 +38,18 @@ class _Reply:
     """It calls a tool."""
     items: dict[ItemId, Turn | None] = field(default_factory=dict)
     """What was heard of each of its spoken items, as it was judged; None until then."""
+    settled_ms: dict[ItemId, Ms] = field(default_factory=dict)
+    """When each of them was played out, or it became known what was heard of it."""
 
 
 class Tellings:
     """How one call tells what it owes."""
 
-    def __init__(self, out: Outgoing, locale: str) -> None:
-        """``out`` is the session's; ``locale`` is the language that is spoken."""
+    def __init__(self, out: Outgoing, locale: str, latency_ms: Ms) -> None:
+        """``out`` is the session's; ``locale`` is the language that is spoken, ``latency_ms`` the line's fixed lag."""
         self._told = Told()
+        self._consents = Consents()
+        self._latency_ms = latency_ms
         self._out = out
         self._locale = locale
         self._replies: dict[ResponseId, _Reply] = {}
@@ -64,6 +70,7 @@ class Tellings:
     def changed(self, fact: FactChanged) -> None:
         """What may be said of an operation has changed."""
         if self._told.changed(fact):
+            self._consents.changed(fact.op_id, fact.consent)
             self._post(note_of(fact))
             self._keep()
 
@@ -75,6 +82,15 @@ class Tellings:
         if len(self._replies) > REPLIES_MAX:
             self._forget(next(iter(self._replies)))
         self._told.begun(response_id)
+        self._consents.reply_began()
+
+    def caller_began(self, item_id: ItemId, told_ms: Ms, now_ms: Ms) -> None:
+        """The caller speaks, since ``told_ms`` on the call's clock, as the server counts his audio."""
+        self._consents.turn_began(item_id, told_ms, now_ms)
+
+    def caller_said(self, item_id: ItemId, text: str) -> None:
+        """The words of a turn of the caller's are known."""
+        self._out.add(*self._consents.turn_said(item_id, text))
 
     def called(self, response_id: ResponseId) -> None:
         """A response calls a tool."""
@@ -106,6 +122,7 @@ class Tellings:
             if response_id is None:
                 continue
             reply = self._replies[response_id]
+            reply.settled_ms.setdefault(turn.item_id, now_ms)
             if reply.is_closed:
                 self._judge(response_id, reply, turn, now_ms)
             else:
@@ -177,10 +194,25 @@ class Tellings:
                 self._told.unheard(op_id, turn.item_id)
         for fact in first_told(heard, may_be_told, self._locale):
             self._told.heard(fact.op_id, turn.item_id)
+        self._read_back(reply, turn, now)
         for op_id, said in wrong_claims(heard, reply.began_with, now, self._locale).items():
             self._told.contradicted(op_id, said)
             self._post_notes()
         self._keep()
+
+    def _read_back(self, reply: _Reply, turn: Turn, now: Mapping[str, FactChanged]) -> None:
+        """Whether the terms of one proposal were read back, and heard whole; a question about two is about neither."""
+        if turn.source is not Source.WHOLE or reply is not next(reversed(self._replies.values())):
+            return
+        heard = heard_of(turn)
+        asked = [
+            op_id
+            for op_id in self._consents.wanted()
+            if self._is_after(reply, now[op_id]) and is_read_back(heard, now[op_id].facts)
+        ]
+        if len(asked) == 1:
+            asked_ms = reply.settled_ms[turn.item_id] + self._latency_ms
+            self._consents.read_back(asked[0], turn.heard, asked_ms)
 
     def _is_after(self, reply: _Reply, fact: FactChanged) -> bool:
         return not reply.calls and reply.began_with.get(fact.op_id) == fact
