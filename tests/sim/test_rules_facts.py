@@ -55,7 +55,7 @@ def test_order_and_card_are_read_from_what_the_caller_said() -> None:
 def test_another_card_is_asked_for_with_the_order_of_the_turn_before() -> None:
     changed = reply(desk(), ASKED, REFUND_CALL, caller("wrong-card-use-mastercard")).tool
     assert changed is not None
-    assert (changed.arguments["order_id"], changed.arguments["card_last4"]) == ("4417", "8812")
+    assert (changed.arguments["order_id"], changed.arguments["card_last4"]) == ("4417", "Mastercard")
 
 
 def test_a_model_that_changes_no_card_says_how_it_stands() -> None:

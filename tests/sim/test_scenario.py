@@ -160,7 +160,7 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
         ("caller:", "connection: {stalls: [{at_ms: 5, for_ms: 0}]}\ncaller:", "6:42", "a whole number from 1 to"),
         ("hotel.model.yaml", "hostel.model.yaml", "5:16", "expected a rules file in the scenario's directory ("),
         ("hotel.model.yaml", "hostel.model.yaml", "5:16", 'l.yaml"; did you mean "hotel.model.yaml"?'),
-        ("client: naive", "client: niave", "19:18", 'before.client: expected one of callwright, naive; got "niave"'),
+        ("client: naive", "client: niave", "20:18", 'before.client: expected one of callwright, naive; got "niave"'),
         ("heard_error_ms: 20", "heard_error_ms: .nan", "13:21", "expect.max.heard_error_ms: expected a number"),
         ("heard_error_ms: 20", 'heard_error_ms: "20"', "13:21", 'got "20", a text: drop the quotes'),
         ("callwright.apps.hotel:desk", "callwright.apps.hotel", "3:8", "agent: expected module:object"),
@@ -169,15 +169,16 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
         ("about:", "scenario:", "2:1", 'expected every key once; got a second "scenario"'),
         ("heard_error_ms", "heard_eror_ms", "13:5", 'did you mean "heard_error_ms"?'),
         ("heard_error_ms: 20", "heard_error_ms: few", "13:21", "expect.max.heard_error_ms: expected a number"),
-        ("heard: [parking]", "heard: [ask-parking]", "18:11", "expect.heard 1: expected a line of the agent"),
-        ("must_fail: [unheard", "must_fail: [heard_words, unheard", "19:37", "before.must_fail 1: expected one of"),
+        ("heard: [parking]", "heard: [ask-parking]", "19:11", "expect.heard 1: expected a line of the agent"),
+        ("must_fail: [unheard", "must_fail: [heard_words, unheard", "20:37", "before.must_fail 1: expected one of"),
         ("line: {kind: phone}", "line: {kind: phone", "5:6", "expected YAML"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_told_with_file_line_and_column(
     app: Path, before: str, after: str, place: str, message: str
 ) -> None:
-    metrics = [*load_scenario(CHECK_IN).expect.max]
+    expect = load_scenario(CHECK_IN).expect
+    metrics = [*expect.max, *expect.min]
     path = changed(app, before, after)
     with pytest.raises(ScenarioError) as error:
         load_scenario(path, tools_of, metrics, ["callwright", "naive"])
@@ -314,7 +315,8 @@ def test_a_dialect_may_differ_in_limits_and_in_what_the_baseline_fails(app: Path
     plain = scenario.in_dialect("plain")
     assert scenario.in_dialect("polyai") == scenario
     assert plain.expect.max == {**scenario.expect.max, "heard_words_missing": 9}
-    assert (plain.expect.min, plain.expect.heard) == ({"yield_rate": 1}, scenario.expect.heard)
+    assert plain.expect.min == {**scenario.expect.min, "yield_rate": 1}
+    assert plain.expect.heard == scenario.expect.heard
     assert plain.before is not None
     assert (plain.before.client, plain.before.must_fail) == ("naive", ("heard", "yield_rate"))
     with pytest.raises(ScenarioError, match="welsh"):

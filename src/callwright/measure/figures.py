@@ -6,12 +6,14 @@ with that. A figure that a call cannot have (no interruption, no yield) is left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from callwright.measure import goodbye
+from callwright.measure.effects import EFFECT_METRICS, live_effects
 from callwright.measure.hearing import DELIVERED, Fate, hear_call
+from callwright.measure.metric import Metric
 from callwright.measure.pickup import ready_ms
 from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
 from callwright.measure.void import script_fault, void_reason
@@ -21,33 +23,13 @@ if TYPE_CHECKING:
 
     from callwright.ids import ItemId, Ms
     from callwright.measure.hearing import CallerTurn, HeardCall, Reply
+    from callwright.measure.metric import Values
     from callwright.sim.record import CallRecord
     from callwright.sim.speech import Recording
 
 YIELD_WINDOW_MS: Ms = 2_000
 RESTATED_WORDS = 3
 """A run of fewer words that occurs twice is no repetition."""
-
-Values: TypeAlias = Sequence[float]
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """A figure: its name, its unit, what it is, and over which events or window it is taken."""
-
-    name: str
-    unit: str
-    definition: str
-    window: str
-    values: Callable[[HeardCall], Values]
-    """Its values in one call, in order; none where the call cannot have it."""
-    absent: str = ""
-    """Why a call has none; empty where every call has one."""
-
-    @property
-    def is_rate(self) -> bool:
-        """Whether it is a share of events, which says little of few."""
-        return self.unit == "share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +88,8 @@ class CallFigures:
     lost: tuple[tuple[Ms, Ms], ...] = ()
     """When the caller sent what never reached the model, up to the session being ready."""
     farewells: tuple[HeardFarewell, ...] = ()
+    effects: tuple[str, ...] = ()
+    """What the provider's book holds in the end, each as a scenario writes it."""
 
 
 def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
@@ -122,6 +106,7 @@ def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFig
         ended_by=record.ended_by,
         lost=call.arrival.lost_until(ready_ms(record)) if call.arrival.is_known else (),
         farewells=tuple(_farewell(call, reply) for reply in goodbye.farewells(call)),
+        effects=tuple(effect.text for effect in live_effects(record.book)),
     )
 
 
@@ -569,5 +554,5 @@ _TABLE = (
     ),
 )
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in _TABLE}
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*_TABLE, *EFFECT_METRICS)}
 """Every figure, by name, in the order of the reference."""

@@ -39,10 +39,14 @@ class Expected(Protocol):
     def ended(self) -> str | None:
         """Who must end the call; None if it does not matter."""
 
+    @property
+    def effects(self) -> Sequence[str] | None:
+        """What the provider's book must hold in the end; None if it does not matter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An expectation that did not hold: a metric, ``heard``, ``not_heard``, ``ended`` or ``void``."""
+    """An expectation that did not hold: a metric, ``heard``, ``not_heard``, ``ended``, ``effects`` or ``void``."""
 
     name: str
     wanted: str
@@ -86,6 +90,10 @@ def _checked(figures: CallFigures, expect: Expected) -> Iterator[tuple[str, Fail
     if expect.ended:
         held = figures.ended_by == expect.ended
         yield "ended", None if held else Failure("ended", f"by the {expect.ended}", f"by the {figures.ended_by}")
+    if expect.effects is not None:
+        held = sorted(figures.effects) == sorted(expect.effects)
+        wanted, got = (", ".join(effects) or "nothing" for effects in (expect.effects, figures.effects))
+        yield "effects", None if held else Failure("effects", wanted, got)
 
 
 def _failure(name: str, wanted: str, got: float | None, held: bool) -> Failure | None:

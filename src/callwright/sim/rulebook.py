@@ -161,6 +161,8 @@ class Rules:
     opening: Saying
     not_understood: Saying
     nothing_to_go_on: Saying
+    under_way: Saying
+    """What is said where the caller asks how it stands, nothing is known, and a tool call has no output yet."""
     going_on: Saying
     notice: Saying | None
     """That it is a machine."""
@@ -211,7 +213,7 @@ def read_rules(
 ) -> Rules:
     """Read a rules file; ``rates`` go before its own, and ``declared`` are the agent's tools. Raises ScenarioError."""
     needed_keys = ("opening", "not_understood", "nothing_to_go_on", "going_on", "behaviors", "topics")
-    parts = file.mapping((*needed_keys, "tools", "notice", "facts"), required=needed_keys)
+    parts = file.mapping((*needed_keys, "tools", "notice", "facts", "under_way"), required=needed_keys)
     fields = parts["tools"].mapping(declared) if "tools" in parts else {}
     tools = {name: _tool(field, speech, declared[name] if declared else None) for name, field in fields.items()}
     of_some = {"believes_it_hung_up": any(tool.goes_on for tool in tools.values()), "forgets_notice": "notice" in parts}
@@ -225,6 +227,7 @@ def read_rules(
         opening=_saying(parts["opening"].sequence(), speech),
         not_understood=_saying(parts["not_understood"].sequence(), speech),
         nothing_to_go_on=_saying(parts["nothing_to_go_on"].sequence(), speech),
+        under_way=_saying(parts.get("under_way", parts["nothing_to_go_on"]).sequence(), speech),
         going_on=_saying([parts["going_on"]], speech),
         notice=_saying(parts["notice"].sequence(1), speech) if "notice" in parts else None,
         rates=dict.fromkeys(BEHAVIORS, 0.0) | {name: _rate(field) for name, field in behaviors.items()} | dict(rates),

@@ -133,7 +133,10 @@ class RulesModel:
             if asked_before and self._shows("repeats_call", rng):
                 holding = rules.tools[asked_before.name].holding
                 return Reply(holding, ToolRequest(asked_before.name, asked_before.arguments))
-            return Reply(self._telling(self._latest_fact(history), rng))
+            fact = self._latest_fact(history)
+            if fact is None and _is_open(asked_before, history):
+                return Reply(rules.under_way.clips)
+            return Reply(self._telling(fact, rng))
         if topic.does == "go_on":
             return Reply(self._going_on(history, rng))
         if topic.calls:
@@ -304,6 +307,12 @@ def _open_turn(history: Sequence[HistoryItem]) -> CallerSaid | None:
 def _latest_call(history: Sequence[HistoryItem]) -> ToolRequested | None:
     """The latest tool call."""
     return next((item for item in reversed(history) if isinstance(item, ToolRequested)), None)
+
+
+def _is_open(call: ToolRequested | None, history: Sequence[HistoryItem]) -> bool:
+    """Whether a tool call has no output yet."""
+    outputs = [item.tool_call_id for item in history if isinstance(item, ToolAnswered)]
+    return call is not None and call.tool_call_id not in outputs
 
 
 def _is_change(request: ToolRequest, names: Iterable[str], history: Sequence[HistoryItem]) -> bool:

@@ -186,7 +186,8 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
             )
         else:
             baseline = BASELINES[place.client]
-            result = await baseline(agent, line, deps=backend.deps, party=backend.party).run(connector)
+            naive = baseline(agent, line, deps=backend.deps, party=backend.party, provider=backend.provider)
+            result = await naive.run(connector)
     record = CallRecord(
         scenario=scenario.name,
         seed=place.seed,

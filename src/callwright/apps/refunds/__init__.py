@@ -62,13 +62,13 @@ class Shop:
             raise cw.Refuse("there is no such order of this caller's; ask for the number again")
         return order
 
-    def card(self, party: str | None, last4: str) -> cw.Card:
-        """A card of this caller's. Raises Refuse."""
+    def card(self, party: str | None, named: str) -> cw.Card:
+        """A card of this caller's, by its last four digits, or by its brand if he has one of that. Raises Refuse."""
         own = self.cards.get(party or "", ())
-        card = next((card for card in own if card.last4 == last4.strip()), None)
-        if card is None:
+        meant = [card for card in own if named.strip().casefold() in (card.last4, card.brand.casefold())]
+        if len(meant) != 1:
             raise cw.Refuse("there is no such card of this caller's on file; ask which card he means")
-        return card
+        return meant[0]
 
 
 desk = cw.Agent("refunds", model=cw.polyai(), instructions=INSTRUCTIONS)
@@ -107,7 +107,7 @@ async def check_refund(
 async def issue_refund(
     ctx: cw.Context[Shop],
     order_id: Annotated[str, "the number of the order"],
-    card_last4: Annotated[str, "the last four digits of the card that the money goes to"],
+    card_last4: Annotated[str, "the last four digits of the card that the money goes to, or its brand"],
     holding: Annotated[cw.Spoken, "what to say while the refund is made; never that it is done"],
 ) -> cw.Terms:
     """Refund an order in full, to a card of the caller's. Call it again to change the card."""

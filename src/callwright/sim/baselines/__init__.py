@@ -9,6 +9,9 @@ from callwright.sim.baselines.naive import NaiveClient
 BASELINES: Mapping[str, Callable[..., NaiveClient]] = {
     name: partial(NaiveClient, name, habits) for name, habits in HABITS.items()
 }
-"""Clients by the name that the command line and scenarios use; each takes agent, line, ``deps`` and ``party``."""
+"""Clients by the name that the command line and scenarios use.
+
+Each takes agent and line, and ``deps``, ``party`` and ``provider`` by name.
+"""
 
 __all__ = ["BASELINES", "HABITS", "NaiveClient"]

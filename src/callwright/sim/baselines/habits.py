@@ -1,9 +1,9 @@
-"""What baselines do at the two edges of a call, as data: a habit for the caller's first words, one for the goodbye."""
+"""What baselines do, as data: a habit for the caller's first words, one for the goodbye, and those for actions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -23,19 +23,53 @@ class HangUp(Enum):
     WHEN_HEARD = "when the response is done and the line has played it; not at all if the caller cut it"
 
 
+class Key(Enum):
+    """What an action is taken for the same by, and sent to its provider under."""
+
+    CALL = "the tool call: each one is a new action"
+    ORDER = "the thing acted on: whatever is asked for later, the first one stands"
+    ORDER_AND_CARD = "the thing acted on and where the money goes: another card is another action"
+
+
+class Tells(Enum):
+    """What becomes of an action's result."""
+
+    RESULT = "it is the tool's output, and a reply is asked for"
+    UNLESS_SPOKEN = "it is the tool's output, and a reply is asked for only if the caller has not spoken meanwhile"
+    NOTHING = "it is the tool's output, and nothing is asked for"
+    NOTE = "the output says that it is under way; the result is a system note, and nothing is asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """What a baseline does with actions."""
+
+    key: Key = Key.CALL
+    tells: Tells = Tells.RESULT
+    stops_waiting: bool = False
+    """A caller who speaks cancels what is under way, on this side."""
+
+
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What a baseline does at the edges."""
+    """What a baseline does at the edges, and with actions."""
 
     early: Early
     hang_up: HangUp
+    acts: Acts = field(default_factory=Acts)
 
 
 HABITS: Mapping[str, Habits] = {
-    "naive": Habits(Early.DROPPED, HangUp.AFTER_A_WHILE),
+    "naive": Habits(Early.DROPPED, HangUp.AFTER_A_WHILE, Acts(Key.CALL, Tells.UNLESS_SPOKEN)),
     "drops-early-audio": Habits(Early.DROPPED, HangUp.WHEN_HEARD),
     "sends-early-audio": Habits(Early.SENT, HangUp.WHEN_HEARD),
     "sleeps-at-goodbye": Habits(Early.HELD, HangUp.AFTER_A_WHILE),
     "hangs-up-when-empty": Habits(Early.HELD, HangUp.WHEN_EMPTY),
+    "by-call-id": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.CALL)),
+    "by-order": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER)),
+    "by-order-and-card": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER_AND_CARD)),
+    "suppresses-reply": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER, Tells.UNLESS_SPOKEN)),
+    "posts-a-note": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER, Tells.NOTE)),
+    "cancels-on-barge-in": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.CALL, stops_waiting=True)),
 }
 """Baselines by name: ``naive`` has every bad habit that tutorials teach, each of the others one of them."""

@@ -8,6 +8,7 @@ stops sending and the line has played what it was handed. What it does at the ed
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -18,14 +19,16 @@ from callwright.core.ports import Connector, Line
 from callwright.core.session import Ending
 from callwright.core.toolcalls import AfterOutput
 from callwright.declare.agent import Agent
-from callwright.declare.tools import Context, Tool
+from callwright.declare.tools import Context, Facts, Tool
 from callwright.ids import ItemId, MarkId, Ms, ToolCallId
+from callwright.ledger.provider import Provider
 from callwright.runtime.call import CallResult, Clock, configuration
 from callwright.runtime.downlink import Downlink
 from callwright.runtime.trace import Trace
+from callwright.sim.baselines.acting import Acting, Floor
 from callwright.sim.baselines.early import Uplink
 from callwright.sim.baselines.goodbye import Goodbye, Queue
-from callwright.sim.baselines.habits import Habits
+from callwright.sim.baselines.habits import Habits, Tells
 from callwright.wire import client, items, server
 from callwright.wire.codec import ServerDecoder, encode, wire_type
 
@@ -35,10 +38,24 @@ STILL_OPEN = (
 """What the model is told of a goodbye that was cut, by a client that looks."""
 
 
+UNDER_WAY = '{"asked": "under way"}'
+"""The output of an action whose result is posted as a note."""
+
+
 class NaiveClient:
     """One call of the naive client, under the name of its habits."""
 
-    def __init__(self, name: str, habits: Habits, agent: Agent, line: Line, *, deps: Any, party: str | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        habits: Habits,
+        agent: Agent,
+        line: Line,
+        *,
+        deps: Any,
+        party: str | None,
+        provider: Provider | None = None,
+    ) -> None:
         output_format = parse_format(msgspec.to_builtins(agent.model.profile.output_format))
         self._agent = agent
         self._line = line
@@ -49,6 +66,7 @@ class NaiveClient:
         self._down = Downlink(line, output_format)
         self._queue = Queue(line, output_format)
         self._goodbye = Goodbye(habits.hang_up, self._queue)
+        self._acting = Acting(habits.acts, provider, Floor(lambda: self._send(client.ResponseCreate())))
         self._decoder = ServerDecoder()
         self._turns: dict[ItemId, Turn] = {}
         self._ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
@@ -116,10 +134,13 @@ class NaiveClient:
                 self._log(Speaker.CALLER, event.item_id, event.transcript, Source.TRANSCRIBED)
             case server.ResponseFunctionCallArgumentsDone():
                 self._called(event)
+            case server.InputAudioBufferSpeechStarted():
+                self._acting.caller_spoke()
             case _:
                 pass
         self._trace.note(now_ms, "got", wire_type(event) if not isinstance(event, server.Unknown) else event.type)
         self._goodbye.message(event)
+        self._acting.floor.message(event)
 
     def _play(self, event: server.ResponseOutputAudioDelta, now_ms: Ms) -> None:
         item_id = ItemId(event.item_id)
@@ -137,12 +158,22 @@ class NaiveClient:
         if tool.after is AfterOutput.HANG_UP:
             job = self._hang_up(tool, call, self._goodbye.begin(call.response_id))
         else:
-            job = self._use(tool, call)
+            job = self._act(tool, call) if tool.action else self._use(tool, call)
         self._jobs.append(asyncio.get_running_loop().create_task(job))
 
     async def _use(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> None:
         self._post(call, msgspec.json.encode(await self._run(tool, call)).decode())
         self._send(client.ResponseCreate())
+
+    async def _act(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> None:
+        output, tells = await self._acting.act(tool, self._context_of(call), _arguments(tool, call))
+        if tells is Tells.NOTE:
+            self._post(call, UNDER_WAY)
+            self._send(client.ConversationItemCreate(item=_note(output)))
+            return
+        self._post(call, output)
+        if tells is Tells.RESULT:
+            self._acting.floor.ask()
 
     async def _hang_up(
         self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone, over: asyncio.Future[bool]
@@ -154,10 +185,13 @@ class NaiveClient:
         else:
             self._post(call, STILL_OPEN)
 
-    async def _run(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> object:
-        arguments = msgspec.json.decode(call.arguments, type=tool.arguments)
-        context: Context[Any] = Context(*self._context, tool_call_id=ToolCallId(call.call_id))
-        return await tool.function(context, **msgspec.structs.asdict(arguments))
+    async def _run(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> Facts | str:
+        done = await tool.function(self._context_of(call), **_arguments(tool, call))
+        assert isinstance(done, (Mapping, str)), "a tool that only reads tells something"
+        return done
+
+    def _context_of(self, call: server.ResponseFunctionCallArgumentsDone) -> Context[Any]:
+        return Context(*self._context, tool_call_id=ToolCallId(call.call_id))
 
     def _post(self, call: server.ResponseFunctionCallArgumentsDone, output: str) -> None:
         item = items.FunctionCallOutputItem(call_id=call.call_id, output=output)
@@ -166,6 +200,14 @@ class NaiveClient:
     def _send(self, event: client.ClientEvent) -> None:
         self._trace.note(self._clock.now_ms(), "sent", wire_type(event))
         self._up.send(encode(event))
+
+
+def _arguments(tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> dict[str, Any]:
+    return msgspec.structs.asdict(msgspec.json.decode(call.arguments, type=tool.arguments))
+
+
+def _note(text: str) -> items.MessageItem:
+    return items.MessageItem(role="system", content=(items.ContentPart(type="input_text", text=text),))
 
 
 class _Ears:
