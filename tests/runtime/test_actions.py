@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.runtime.calls import ANYTHING, OPENING, Taken, calls, delta, ended, reply, speech_started, started, written
 from tests.runtime.refunds import (
+    CARDS,
     EFFECT,
     OTHER_EFFECT,
     PARTY,
@@ -22,14 +25,18 @@ from tests.runtime.refunds import (
 )
 
 import callwright as cw
+from callwright.core import commands as do
+from callwright.core.events import FactChanged
 from callwright.ids import Ms
 from callwright.ledger.asking import Ask
 from callwright.ledger.store import MemoryStore
-from callwright.runtime.actions import OUTCOME_MS, PROPOSE_MS
+from callwright.runtime.actions import OUTCOME_MS, PROPOSE_MS, Actions, Output
 from callwright.runtime.dispatcher import Ledger
 from callwright.sim.provider import Fault
 from callwright.sim.vloop import run_virtual
-from callwright.testing.scripted import Step, after
+from callwright.testing.scripted import Step, after, expect
+
+CREATE = "response.create"
 
 
 def asks(
@@ -318,3 +325,97 @@ def test_an_agent_with_actions_needs_a_ledger_with_their_providers() -> None:
 
     with pytest.raises(cw.UsageError, match=r"needs the provider 'payments'; .* \(it has: bank\)"):
         run_virtual(other())
+
+
+# --- told
+
+
+def test_what_was_heard_is_kept_and_the_next_call_owes_nothing() -> None:
+    """And what came late is off the outbox once he heard it."""
+    shop = Shop()
+    done = "The refund of 32 dollars to the Visa ending in 4 2 4 2 is done."
+
+    async def go(ledger: Ledger) -> tuple[Taken, Taken]:
+        await take_call(ledger, *OPENING, *asks(), hang_up_ms=1_000, ignoring=ANYTHING)
+        await asyncio.sleep(30)
+        assert [row.reason for row in await ledger.outbox()] == [done]
+        tells = (expect("response.create"), *reply(done, 8_000, "c", "r5"))
+        others = [each for each in ANYTHING if each != CREATE]
+        told = await take_call(ledger, *OPENING, *tells, after(500), hang_up_ms=12_000, ignoring=others)
+        (fact,) = await ledger.snapshot(PARTY)
+        assert [row.state for row in await ledger.told(fact.op_id) if row.version == fact.version] == ["heard"]
+        assert await ledger.outbox() == ()
+        assert await ledger.untold(PARTY) == ()
+        return told, await take_call(ledger, *OPENING, after(500), hang_up_ms=4_000, ignoring=ANYTHING)
+
+    told, last = play(shop, go)
+    assert told.result.untold == ()
+    assert last.model.of(CREATE) == []
+    assert [note["state"] for note in notes(last)] == ["confirmed"]
+    assert shop.effects == [EFFECT]
+
+
+# --- on the caller's word
+
+
+asking = cw.Agent("asking", model=cw.polyai(), instructions="Ask first.")
+
+
+@asking.action(kind="refund", provider="payments", must_hear=("amount", "card"), authority=cw.Authority.CALLER)
+async def refund_on_a_yes(ctx: cw.Context[Any], order: str, holding: cw.Spoken) -> cw.Terms:
+    """Refund an order."""
+    return cw.Terms(subject=f"order:{order}", amount=cw.Money(3200, "USD"), card=CARDS["4242"])
+
+
+def with_a_proposal(then: Callable[[Actions, FactChanged], None]) -> tuple[Shop, list[FactChanged], Output]:
+    """What is told where an action waits for the caller's word, and what becomes of it ``then``."""
+    shop = Shop()
+    facts: list[FactChanged] = []
+
+    async def go(ledger: Ledger) -> Output:
+        joint = Actions(asking.tools, ledger, PARTY, handle=facts.append, note=pytest.fail)
+        joint.open()
+        joint.ready()
+        tool = asking.tools["refund_on_a_yes"]
+        terms = cw.Terms(subject="order:4417", amount=cw.Money(3200, "USD"), card=CARDS["4242"])
+        assert tool.action is not None
+        output = await joint.ask(tool, tool.action, terms)
+        then(joint, facts[-1])
+        await asyncio.sleep(10)
+        await joint.close()
+        return output
+
+    return shop, facts, play(shop, go)
+
+
+def test_what_needs_the_callers_word_asks_for_it_in_the_records_words_and_sends_nothing() -> None:
+    shop, facts, (_, text, speaks) = with_a_proposal(lambda joint, fact: None)
+    output = json.loads(text)
+    assert (output["asked"], speaks) == ("needs_consent", True)
+    assert output["read_back"] == "That is a refund of 32 dollars to the Visa ending in 4 2 4 2. Shall I go ahead?"
+    assert facts[-1].consent is not None
+    assert shop.sends == []
+
+
+def test_a_yes_to_exactly_these_terms_sends_it() -> None:
+    def yes(joint: Actions, fact: FactChanged) -> None:
+        assert fact.consent is not None
+        joint.commands[do.Authorize](do.Authorize(fact.op_id, fact.consent.rev, fact.consent.params_hash))
+
+    shop, facts, _ = with_a_proposal(yes)
+    assert shop.effects == [EFFECT]
+    assert [fact.facts.milestone.value for fact in facts][-1] == "confirmed"
+    assert all(fact.consent is None for fact in facts[1:])
+
+
+def test_a_yes_to_other_terms_sends_nothing() -> None:
+    shop, _, _ = with_a_proposal(
+        lambda joint, fact: joint.commands[do.Authorize](do.Authorize(fact.op_id, 1, "of other terms"))
+    )
+    assert shop.sends == []
+
+
+def test_a_no_withdraws_it() -> None:
+    shop, facts, _ = with_a_proposal(lambda joint, fact: joint.commands[do.Withdraw](do.Withdraw(fact.op_id)))
+    assert shop.sends == []
+    assert facts[-1].facts.milestone.value == "cancelled"

@@ -14,7 +14,7 @@ from tests.ledger.rows import MASTERCARD, TERMS, VISA
 from callwright.errors import LedgerError
 from callwright.ledger.asking import Answer, Ask, Verdict
 from callwright.ledger.page import Patience
-from callwright.ledger.provider import Dispatch, Idempotency, Observed, OnAmbiguous
+from callwright.ledger.provider import Dispatch, Idempotency, Observed, OnAmbiguous, Outcome
 from callwright.ledger.saying import FactChanged
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.ledger.store import MemoryStore, Store
@@ -392,3 +392,29 @@ def test_every_await_has_a_name_and_every_name_is_listed():
                 assert called == "self._through", f"line {node.lineno}: {ast.unparse(node)} has no name"
                 names.append(ast.literal_eval(call.args[0]))
     assert sorted(names) == sorted(POINTS)
+
+
+def test_a_ledger_that_closes_as_an_answer_comes_waits_for_nothing():
+    """The cancel and the answer meet in one step of the loop; neither may be forgotten."""
+
+    class Prompt:
+        name = "payments"
+        traits = StandIn(ProviderSettings()).adapter().traits
+
+        def __init__(self) -> None:
+            self.is_asked = asyncio.Event()
+
+        async def send(self, dispatch: Dispatch) -> Observed:
+            self.is_asked.set()
+            return Observed(Outcome.APPLIED, "re_1")
+
+        look_up = cancel = send
+
+    async def go() -> int:
+        provider = Prompt()
+        async with Ledger(MemoryStore(), [provider], clock=clock()) as ledger:
+            await ledger.propose(ask())
+            await provider.is_asked.wait()
+        return clock()()
+
+    assert run_virtual(go()) < 100

@@ -120,7 +120,8 @@ class Actions:
             self._earlier.cancel()
         writes = list(self._writes)
         try:
-            await asyncio.wait_for(asyncio.shield(asyncio.gather(*writes)), WRITE_MS / 1000)
+            async with asyncio.timeout(WRITE_MS / 1000):
+                await asyncio.shield(asyncio.gather(*writes))
         except TimeoutError:
             self._note(f"the ledger did not take what was told within {WRITE_MS // 1000} s; it is still being written")
 
@@ -141,7 +142,8 @@ class Actions:
         wish = Ask(action.kind, slot, party, action.provider, terms, action.authority, action.must_hear)
         self._ours[operation_id(action.kind, terms.subject, slot)] = None
         try:
-            answer = await asyncio.wait_for(self._ledger.propose(wish), PROPOSE_MS / 1000)
+            async with asyncio.timeout(PROPOSE_MS / 1000):
+                answer = await self._ledger.propose(wish)
         except Exception as problem:  # whatever a store does, the caller gets an answer
             _log.error("action %s: the ledger raised %s", tool.name, type(problem).__name__)
             _log.debug("action %s: the ledger raised", tool.name, exc_info=problem)

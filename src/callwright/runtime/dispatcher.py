@@ -17,6 +17,7 @@ Every await has a name in ``POINTS``, before and after which a simulated process
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
@@ -149,10 +150,9 @@ class Dispatcher:
         await self._through("fold", self._record.commit, take_in)
 
     async def _wait(self, news: asyncio.Event, wait_ms: Ms) -> None:
-        try:
-            await asyncio.wait_for(news.wait(), max(wait_ms, 1) / 1000)
-        except TimeoutError:
-            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(max(wait_ms, 1) / 1000):
+                await news.wait()
 
     async def _through(self, point: str, do: Callable[..., Awaitable[T]], *args: object) -> T:
         """Await something that has a name."""
@@ -169,7 +169,8 @@ def _nothing() -> None:
 async def _observed(verb: Callable[[Dispatch], Awaitable[Observed]], dispatch: Dispatch, timeout_ms: Ms) -> Observed:
     """What an adapter saw; whatever it raises, and a silence, is a doubt."""
     try:
-        return await asyncio.wait_for(verb(dispatch), timeout_ms / 1000)
+        async with asyncio.timeout(timeout_ms / 1000):  # wait_for forgets a cancel that comes with the answer
+            return await verb(dispatch)
     except TimeoutError:
         return Observed(Outcome.UNKNOWN, reason="timeout")
     except Exception as problem:
