@@ -8,7 +8,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.runtime.calls import ANYTHING, OPENING, Taken, calls, delta, ended, reply, speech_started, started, written
+from tests.runtime.calls import (
+    ANYTHING,
+    OPENING,
+    Taken,
+    calls,
+    delta,
+    ended,
+    reply,
+    speech_started,
+    speech_stopped,
+    started,
+    written,
+)
 from tests.runtime.refunds import (
     CARDS,
     EFFECT,
@@ -34,7 +46,8 @@ from callwright.runtime.actions import OUTCOME_MS, PROPOSE_MS, Actions, Output
 from callwright.runtime.dispatcher import Ledger
 from callwright.sim.provider import Fault
 from callwright.sim.vloop import run_virtual
-from callwright.testing.scripted import Step, after, expect
+from callwright.testing.scripted import Step, after, emit, expect
+from callwright.wire import server
 
 CREATE = "response.create"
 
@@ -419,3 +432,31 @@ def test_a_no_withdraws_it() -> None:
     shop, facts, _ = with_a_proposal(lambda joint, fact: joint.commands[do.Withdraw](do.Withdraw(fact.op_id)))
     assert shop.sends == []
     assert facts[-1].facts.milestone.value == "cancelled"
+
+
+def test_in_a_call_a_plain_yes_to_the_read_back_sends_it_and_the_outcome_is_told() -> None:
+    shop = Shop()
+    read_back = "That is a refund of 32 dollars to the Visa ending in 4 2 4 2. Shall I go ahead?"
+    steps = (
+        *asks(name="refund_on_a_yes", arguments='{"order": "4417", "holding": "One moment."}'),
+        expect(CREATE),
+        *reply(read_back, 8_000, "c", "r5"),
+        after(1_000),
+        speech_started("u1", 9_400),
+        after(600),
+        speech_stopped("u1", 10_000),
+        emit(server.ConversationItemInputAudioTranscriptionCompleted(item_id="u1", transcript="Yes, please.")),
+        expect(CREATE),
+        *reply("The refund of 32 dollars to the Visa ending in 4 2 4 2 is done.", 8_000, "d", "r6"),
+    )
+    others = [each for each in ANYTHING if each != CREATE]
+
+    async def go(ledger: Ledger) -> Taken:
+        return await take_call(ledger, *OPENING, *steps, agent=asking, ignoring=others, hang_up_ms=26_000)
+
+    taken = play(shop, go)
+    assert outputs(taken)["k1"]["read_back"] == read_back
+    assert len(taken.did("Authorize")) == 1
+    assert [sent.at_ms > taken.did("Authorize")[0] for sent in shop.sends] == [True]
+    assert shop.effects == [EFFECT]
+    assert taken.result.untold == ()
