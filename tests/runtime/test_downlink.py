@@ -187,7 +187,7 @@ def test_a_finished_item_is_forgotten() -> None:
 
 
 def resamplers() -> int:
-    return sum(isinstance(each, Resampler) for each in gc.get_objects())
+    return sum(type(each) is Resampler for each in gc.get_objects())
 
 
 def test_nothing_is_handed_on_where_there_is_nothing() -> None:
