@@ -341,6 +341,69 @@ def test_a_reply_without_any_text_tells_nothing():
     assert records(call)[:2] == ["confirmed asked", "confirmed missed"]
 
 
+def burst(call: Call, number: int, after_ms: int) -> None:
+    """The confirmation is told, and a noise of 90 ms makes the server cut it."""
+    response, item = ResponseId(f"x{number}"), ItemId(f"y{number}")
+    call.at(call.now_ms + 200, on.ResponseStarted(response))
+    call.stream(response, item, after_ms)
+    call.at(call.now_ms, on.SpeechStarted(ItemId(f"u{number}"), 0), on.ReplyWritten(response, item, DONE))
+    call.at(call.now_ms, ended(response, CANCELLED), on.ItemRetrieved(item, "Your refund", is_cut=True))
+    call.at(call.now_ms + 90, on.SpeechStopped(ItemId(f"u{number}"), 0))
+
+
+def test_c040_an_outcome_that_a_noise_cut_is_asked_for_again_and_heard():
+    """The server gives the noise no reply of its own: the wait for it has a bound, then the outcome is asked for."""
+    call = desk()
+    call.at(0, fact(Milestone.CONFIRMED))
+    burst(call, 1, 1_000)
+    call.at(call.now_ms + REPLY_PATIENCE_MS + 100)
+    assert asks(call) == 2
+    call.reply(R2, B, 8_000, DONE, speed=4)
+    played(call)
+    assert records(call)[-1] == "confirmed heard"
+
+
+def test_c040_with_a_noise_at_every_try_it_is_left_to_somebody_else_after_the_third():
+    call = desk()
+    call.at(0, fact(Milestone.CONFIRMED))
+    for number in range(4):
+        burst(call, number, 1_000)
+        call.at(call.now_ms + REPLY_PATIENCE_MS + 100)
+    assert records(call).count("confirmed asked") == ASKS_MAX
+    assert [each.op_id for each in call.session.untold()] == [OP]
+
+
+def test_c090_an_outcome_that_an_empty_response_did_not_tell_is_asked_for_again_without_the_caller():
+    call = desk()
+    call.at(0, fact(Milestone.CONFIRMED))
+    call.at(500, on.ResponseStarted(R1), ended(R1))
+    assert asks(call) == 2
+    call.reply(R2, B, 8_000, DONE, speed=4)
+    played(call)
+    assert (asks(call), records(call)[-1]) == (2, "confirmed heard")
+
+
+def test_c095_an_outcome_that_a_failed_response_did_not_tell_is_asked_for_again():
+    call = desk()
+    call.at(0, fact(Milestone.CONFIRMED))
+    call.at(500, on.ResponseStarted(R1), on.ResponseEnded(R1, on.ResponseStatus.FAILED, "rate_limit_exceeded"))
+    assert asks(call) == 2
+    assert any("rate_limit_exceeded" in what for what in call.anomalies())
+
+
+def test_c098_a_request_that_crosses_the_servers_own_reply_is_served_by_that_reply():
+    """Its reply began behind the note: it tells the outcome, and nothing more is asked for."""
+    call = desk()
+    call.at(0, fact(Milestone.CONFIRMED))
+    call.at(50, on.ResponseStarted(R1))
+    call.refuse(call.done(do.RequestReply)[-1], "conversation_already_has_active_response")
+    call.stream(R1, A, 8_000, speed=4)
+    call.at(call.now_ms, on.ReplyWritten(R1, A, DONE))
+    call.at(call.now_ms, ended(R1))
+    played(call)
+    assert records(call) == ["confirmed asked", "confirmed heard"]
+
+
 # --- what changes, and what was said wrong ---------------------------------------------------------------------------
 
 
@@ -353,6 +416,36 @@ def test_a_newer_version_makes_the_telling_of_the_older_one_void():
     call.stream(R1, A, 3_000)
     call.at(call.now_ms, on.ReplyWritten(R1, A, SENTENCES[Milestone.UNKNOWN]), ended(R1))
     assert records(call)[-1] == "confirmed asked"
+
+
+@pytest.mark.parametrize(
+    ("then", "told"), [(Milestone.CANCELLED, "cancelled heard"), (Milestone.CONFIRMED, "confirmed heard")]
+)
+def test_never_mind_is_answered_with_what_has_become_of_it(then, told):
+    """Withdrawn before it was sent, or too late: either way he is told the truth, whatever was said meanwhile."""
+    call = desk()
+    call.at(0, fact(Milestone.REQUESTED))
+    call.at(1_000, on.SpeechStarted(U1, 0))
+    call.at(1_900, on.SpeechStopped(U1, 0), on.CallerTranscribed(U1, "Never mind."))
+    call.at(2_000, on.ResponseStarted(R1), called(K1, "look_up"))
+    call.at(2_300, on.ToolFinished(K1, on.ToolOutcome.RETURNED, "{}"), fact(then, 2), ended(R1))
+    assert asks(call) == 1
+    call.reply(R2, B, 8_000, SENTENCES[then], speed=4)
+    played(call)
+    assert (records(call)[-1], asks(call)) == (told, 1)
+
+
+@both_lines
+def test_a_murmur_that_the_server_takes_for_no_turn_stops_nothing(reports):
+    call = desk(reports)
+    call.at(0, fact(Milestone.CONFIRMED), on.ResponseStarted(R1))
+    call.stream(R1, A, 1_200)
+    call.at(call.now_ms, on.CallerLoud(is_loud=True))
+    call.at(call.now_ms + 300, on.CallerLoud(is_loud=False))
+    call.stream(R1, A, 6_800)
+    call.at(call.now_ms, on.ReplyWritten(R1, A, DONE), ended(R1))
+    played(call)
+    assert (records(call)[-1], call.cuts()) == ("confirmed heard", [])
 
 
 def test_what_was_heard_is_owed_anew_when_it_changes():
@@ -496,6 +589,17 @@ def test_nobody_waits_for_an_unknown_outcome_that_was_told():
     farewell(call)
     call.at(call.now_ms + 3_000)
     assert len(call.done(do.HangUp)) == 1
+
+
+def test_what_becomes_of_a_doubt_after_the_call_is_for_somebody_to_tell():
+    call = desk()
+    call.at(0, fact(Milestone.UNKNOWN, 1))
+    call.reply(R1, A, 8_000, SENTENCES[Milestone.UNKNOWN])
+    played(call)
+    farewell(call)
+    call.at(call.now_ms + 3_000)
+    assert records(call)[-2:] == ["unknown heard", "unknown deferred"]
+    assert [each.milestone for each in call.session.untold()] == [Milestone.UNKNOWN]
 
 
 @both_lines

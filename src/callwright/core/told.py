@@ -105,10 +105,15 @@ class _Fact:
     """How often it had been asked for when the latest note was made: one note for each telling is enough."""
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether there is an outcome to come."""
+        fact = self.fact
+        return fact.is_ours and not fact.is_settled and fact.facts.milestone is not Milestone.PROPOSED
+
+    @property
     def is_working(self) -> bool:
-        """Whether there is an outcome to come that the caller waits for."""
-        is_idle = self.fact.is_settled or self.fact.facts.milestone in (Milestone.PROPOSED, Milestone.UNKNOWN)
-        return self.fact.is_ours and not is_idle
+        """Whether it is one that the caller waits for: what is in doubt may take long."""
+        return self.is_undecided and self.fact.facts.milestone is not Milestone.UNKNOWN
 
 
 class Told:
@@ -224,7 +229,7 @@ class Told:
     def call_is_over(self) -> None:
         """Nothing more is told: what is owed, and what would have been, is for somebody else to tell."""
         for each in self._facts.values():
-            if each.state in _OPEN or (each.is_working and each.state is not State.DEFERRED):
+            if each.state in _OPEN or (each.is_undecided and each.state is not State.DEFERRED):
                 self._move(each, Cue.GIVEN_UP)
 
     def untold(self) -> tuple[Untold, ...]:
