@@ -244,3 +244,22 @@ def test_every_version_of_an_operation_is_an_event():
         kept.close()
 
     run_virtual(main())
+
+
+def test_c088_a_message_that_is_delivered_again_while_the_first_is_taken_in_changes_nothing_more():
+    async def main() -> None:
+        kept, facts = record(), []
+        op_id = (await kept.propose(ask())).op_id
+        await kept.commit(lambda page: advance(page, op_id))
+        kept.subscribe(facts.append)
+        key = provider_key(op_id, 1, 1)
+        done = Observed(Outcome.APPLIED, "re_1", version=2)
+        first, second = await asyncio.gather(kept.observe(key, done), kept.observe(key, done))
+        await kept.observe(key, done)
+        assert first == second
+        assert [fact.milestone for fact in facts] == ["confirmed"]
+        events = await kept.commit(lambda page: page.tx.find(Event, op_id=op_id))
+        assert sum(event.target is State.CONFIRMED for event in events) == 1
+        kept.close()
+
+    run_virtual(main())
