@@ -402,6 +402,7 @@ def test_c098_a_request_that_crosses_the_servers_own_reply_is_served_by_that_rep
     call.at(call.now_ms, ended(R1))
     played(call)
     assert records(call) == ["confirmed asked", "confirmed heard"]
+    assert asks(call) == 1
 
 
 # --- what changes, and what was said wrong ---------------------------------------------------------------------------

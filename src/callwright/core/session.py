@@ -243,7 +243,7 @@ class Session:
         request = self._out.refused(event.event_id)
         match request:
             case do.RequestReply() if request.event_id == self._asked:
-                self.turns.refused()
+                self.turns.refused(is_still_wanted=not self._telling.is_alone)
                 self._telling.never_began()
             case do.TruncateItem():
                 self.heard.truncated(request.item_id, Truncate.REFUSED)
@@ -299,6 +299,7 @@ class Session:
         if is_due:
             self._post(event.tool_call_id, event.output, now_ms)
             if self.goodbye.is_pending and after is AfterOutput.REPLY:
+                self._telling.is_alone = False
                 self.turns.want_reply()
         elif after is AfterOutput.HANG_UP:
             self._leave.explained(event)
@@ -324,6 +325,7 @@ class Session:
             return
         if self.turns.timer(now_ms):
             self._out.note("a reply that was due has not begun")
+            self._telling.is_alone = False
             self._telling.never_began()
         self._telling.timer(now_ms)
         self.playout.timer(now_ms)
@@ -342,9 +344,12 @@ class Session:
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:
             self._telling.settled(self.heard.take_settled(), now_ms)
-        if self._telling.wants_reply() and not self.tools.is_any_running(self.plan.actions):
-            self.turns.want_reply()
         if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
+            self._telling.is_alone = False
+            self.turns.want_reply()
+        is_owing = self._telling.wants_reply() and not self.tools.is_any_running(self.plan.actions)
+        if is_owing and not self.turns.is_reply_wanted:
+            self._telling.is_alone = True
             self.turns.want_reply()
         if self.pickup.stage is Stage.READY and self.turns.is_reply_wanted:
             self._leave.withdraw(Withdrawal.RESULT, now_ms)

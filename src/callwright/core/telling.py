@@ -49,6 +49,8 @@ class Tellings:
         """``out`` is the session's; ``locale`` is the language that is spoken, ``latency_ms`` the line's fixed lag."""
         self._told = Told()
         self._consents = Consents()
+        self.is_alone = False
+        """Whether nothing else wants the reply that is asked for: then what it was worth decides what follows."""
         self._latency_ms = latency_ms
         self._out = out
         self._locale = locale

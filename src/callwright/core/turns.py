@@ -143,10 +143,13 @@ class Turns:
         self._move(Cue.ASKED, now_ms)
         self._asks += 1
 
-    def refused(self) -> None:
-        """The request was refused: the wish comes back, and waits for the response that was in the way."""
+    def refused(self, *, is_still_wanted: bool = True) -> None:
+        """The request was refused: the wish comes back, and waits for the response that was in the way.
+
+        Unless it is no longer wanted: whoever wished for it sees for himself whether that response has served him.
+        """
         self._move(Cue.REFUSED)
-        self.is_reply_wanted = True
+        self.is_reply_wanted = is_still_wanted
 
     def next_deadline_ms(self) -> Ms | None:
         """When a reply that is due counts as not coming."""
