@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from tests.cli.calling import process
+from tests.cli.calling import callwright
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
@@ -70,6 +70,6 @@ def test_quiet_tells_of_no_session() -> None:
     ],
 )
 def test_wrong_use_is_named(options: list[str], told: str) -> None:
-    result = process("serve", *options)
-    assert result.returncode == 2
+    result = callwright("serve", *options)
+    assert result.exit_code == 2
     assert told in result.stderr

@@ -121,16 +121,16 @@ ENDINGS: dict[str, Callable[[], object]] = {
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_c131_a_call_leaves_nothing_behind_however_it_ends(ending: str) -> None:
-    """Forty calls take no more than one: what a call held is free after it."""
+    """Twenty calls take no more than one: what a call held is free after it."""
     call = ENDINGS[ending]
     for _ in range(3):
         call()
     gc.collect()
     objects = len(gc.get_objects())
-    for _ in range(40):
+    for _ in range(20):
         call()
     gc.collect()
-    assert len(gc.get_objects()) - objects < 40
+    assert len(gc.get_objects()) - objects < 20
 
 
 class Direct:
