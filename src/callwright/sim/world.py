@@ -38,6 +38,8 @@ from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings
 from callwright.sim.speech import Speech
 from callwright.sim.vloop import run_virtual
 
+EARLIER_SEED = 1_000_003
+"""Added to the seed for an earlier call of the same scenario: its chances are its own."""
 OURS = "callwright"
 """The name of our own client beside those of the baselines."""
 CLIENTS = (OURS, *BASELINES)
@@ -140,13 +142,14 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
     async with open_backend(scenario.behind, seed) as backend:
         place = _Place(scenario, seed, client, options, reach, backend)
         if earlier := scenario.behind.earlier:
-            await _played(replace(place, scenario=replace(scenario, caller=earlier.caller)))
+            before = replace(place, scenario=replace(scenario, caller=earlier.caller), seed=seed + EARLIER_SEED)
+            await _played(before)
             await asyncio.sleep(earlier.gap_ms / 1000)
         record, opened_ms = await _played(place)
         await backend.settle()
     if broken:
         raise broken[0]
-    return replace(record, book=backend.effects(opened_ms), unfired=backend.unfired)
+    return replace(record, book=backend.effects(opened_ms), unfired=backend.unfired if client == OURS else ())
 
 
 @dataclass(frozen=True, slots=True)
