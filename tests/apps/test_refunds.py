@@ -108,3 +108,15 @@ def test_a_fault_without_an_occasion_makes_the_call_void() -> None:
     down = scenario("provider-down").behind
     record = play(replace(planned, behind=down), 1)
     assert figures(record).void == "VOID unknown-order seed 1: the provider's fault refused never had an occasion"
+
+
+@pytest.mark.parametrize(
+    ("habit", "asks", "untold"),
+    [("repeats_call", 2, 0), ("claims_too_early", 1, 0), ("refuses_to_say", 1, 1)],
+)
+def test_whatever_the_model_does_there_is_one_effect_and_who_is_not_told_is_counted(
+    habit: str, asks: int, untold: int
+) -> None:
+    values = figures(play(replace(scenario("did-it-go-through"), rates={habit: 1}), 1)).values
+    assert (values["duplicate_effects"], values["missing_effects"]) == ((0,), (0,))
+    assert (values["asks_per_operation"], values["untold_at_hangup"]) == ((asks,), (untold,))
