@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.drive import BOTH_LINES, CANCELLED, K1, R1, R2, U1, U2, A, B, Call, called, ended
-from tests.core.test_telling import OP, OTHER, SENTENCES, TOOLS, played
+from tests.core.telling import OP, OTHER, SENTENCES, TOOLS, played
 
 from callwright.claims.facts import ClaimFacts, Milestone
 from callwright.core import commands as do

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
 from tests.core.drive import (
     BOTH_LINES,
@@ -23,76 +20,29 @@ from tests.core.drive import (
     ended,
     plan,
 )
+from tests.core.telling import (
+    DONE,
+    OP,
+    OTHER,
+    PENDING,
+    SENTENCES,
+    TOOLS,
+    asks,
+    both_lines,
+    desk,
+    fact,
+    notes,
+    played,
+    records,
+    underway,
+)
 
-from callwright.claims.facts import ClaimFacts, Milestone
+from callwright.claims.facts import Milestone
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.goodbye import HANDOVER_MS
 from callwright.core.session import Session
-from callwright.core.telling import TEXT_PATIENCE_MS
-from callwright.core.told import ASKS_MAX
-from callwright.core.toolcalls import AfterOutput
-from callwright.core.turns import REPLY_PATIENCE_MS
 from callwright.ids import ItemId, ResponseId, ToolCallId
-
-both_lines = pytest.mark.parametrize("reports", BOTH_LINES)
-R4, D = ResponseId("r4"), ItemId("d")
-OP, OTHER = "op1", "op2"
-TOOLS = {"issue_refund": AfterOutput.REPLY, "look_up": AfterOutput.REPLY, "end_call": AfterOutput.HANG_UP}
-HOLDING = "One moment while I send your 32 dollar refund to the Visa ending in 4242."
-DONE = "Your refund of 32 dollars to the Visa ending in 4 2 4 2 has gone through."
-PENDING = "Your refund is still being processed."
-WHAT = "refund of 32 dollars to the Visa ending in 4 2 4 2"
-SENTENCES = {
-    Milestone.REQUESTED: f"The {WHAT} has been noted, and nothing has been sent yet.",
-    Milestone.RUNNING: f"The {WHAT} is being processed; there is no result yet.",
-    Milestone.ACCEPTED: f"The {WHAT} has been submitted; there is no result yet.",
-    Milestone.CONFIRMED: f"The {WHAT} is done.",
-    Milestone.FAILED: f"The {WHAT} did not go through.",
-    Milestone.UNKNOWN: f"I can't tell yet whether the {WHAT} went through; it is being checked.",
-    Milestone.CANCELLED: f"The {WHAT} was stopped.",
-    Milestone.REVERSED: f"The {WHAT} was sent, but it came back.",
-}
-SETTLED = (Milestone.CONFIRMED, Milestone.FAILED, Milestone.CANCELLED, Milestone.REVERSED)
-
-
-def fact(milestone: Milestone, version: int = 1, op_id: str = OP, *, ours: bool = True, **facts: Any) -> on.FactChanged:
-    known: dict[str, Any] = {"amount_minor": 3200, "currency": "USD", "brand": "Visa", "last4": "4242"}
-    known |= {"subject": "order:4417", **facts}
-    claim = ClaimFacts("refund", milestone, ("amount", "card"), **known)
-    return on.FactChanged(op_id, version, claim, SENTENCES[milestone], milestone in SETTLED, is_ours=ours)
-
-
-def desk(reports: Any = BOTH_LINES[0]) -> Call:
-    return Call(reports, tools=TOOLS, actions=frozenset({"issue_refund"}))
-
-
-def underway(call: Call) -> None:
-    """The model calls the action with its holding line, and the output is posted; the provider has it."""
-    call.at(0, on.ResponseStarted(R1), called(K1, "issue_refund"))
-    call.stream(R1, A, 2_000, speed=4)
-    call.at(call.now_ms, fact(Milestone.RUNNING, 1), on.ToolFinished(K1, on.ToolOutcome.RETURNED, "{}", speaks=False))
-    call.at(call.now_ms, on.ReplyWritten(R1, A, HOLDING), ended(R1))
-    call.at(2_500, fact(Milestone.ACCEPTED, 2))
-
-
-def played(call: Call) -> None:
-    """The line plays all that it has."""
-    call.at(int(call.line.free_ms) + 300)
-
-
-def records(call: Call, op_id: str = OP) -> list[str]:
-    """How the telling went: milestone and state, in order."""
-    return [f"{each.milestone} {each.state}" for each in call.done(do.RecordTold) if each.op_id == op_id]
-
-
-def asks(call: Call) -> int:
-    return len(call.done(do.RequestReply))
-
-
-def notes(call: Call) -> list[dict[str, Any]]:
-    return [json.loads(command.text) for command in call.done(do.PostFacts)]
-
 
 # --- an outcome comes ------------------------------------------------------------------------------------------------
 
@@ -239,172 +189,6 @@ def test_a_holding_line_and_a_farewell_tell_nothing():
     assert "confirmed heard" not in records(call)
 
 
-# --- missed ----------------------------------------------------------------------------------------------------------
-
-
-@both_lines
-def test_a_confirmation_that_was_talked_over_is_told_again_when_the_floor_is_free(reports):
-    call = desk(reports)
-    underway(call)
-    call.at(4_000, fact(Milestone.CONFIRMED, 3))
-    call.at(4_200, on.ResponseStarted(R2))
-    call.stream(R2, B, 1_200)
-    call.at(call.now_ms, on.SpeechStarted(U1, 0), on.ReplyWritten(R2, B, DONE), ended(R2, CANCELLED))
-    call.at(call.now_ms + 100, on.ItemRetrieved(B, "Your refund of 32 dollars", is_cut=True))
-    assert records(call) == ["confirmed asked", "confirmed missed"]
-    call.at(call.now_ms + 900, on.SpeechStopped(U1, 0))
-    call.at(call.now_ms + 600)
-    call.reply(R3, C, 1_500, "We open at nine.", speed=2)
-    assert asks(call) == 1, "the reply to his question comes first"
-    call.at(call.now_ms + 4_000)
-    assert asks(call) == 2
-    call.reply(R4, D, 8_000, DONE, speed=2)
-    played(call)
-    assert records(call)[-1] == "confirmed heard"
-    assert asks(call) == 2
-
-
-def test_a_word_at_the_cut_does_not_count():
-    """The server's text ends in the last field, right at the cut: it may be torn."""
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    call.at(100, on.ResponseStarted(R1))
-    call.stream(R1, A, 4_000)
-    call.at(
-        call.now_ms, on.SpeechStarted(U1, 0), on.ReplyWritten(R1, A, DONE + " Anything else?"), ended(R1, CANCELLED)
-    )
-    cut = "Your refund of 32 dollars has gone through to the Visa ending in 4 2 4 2"
-    call.at(call.now_ms + 50, on.ItemRetrieved(A, cut, is_cut=True))
-    assert records(call)[-1] == "confirmed missed"
-
-
-def test_it_is_asked_for_three_times_at_most_and_then_left_to_somebody_else():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    for number in range(5):
-        call.reply(ResponseId(f"x{number}"), ItemId(f"y{number}"), 800, "Sure.")
-        call.at(call.now_ms + 2_000)
-    assert asks(call) == ASKS_MAX
-    assert records(call)[-2:] == ["confirmed missed", "confirmed deferred"]
-    assert [each.op_id for each in call.session.untold()] == [OP]
-
-
-def test_a_response_that_fails_counts_as_missed_with_the_same_bound():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    for number in range(5):
-        response = ResponseId(f"x{number}")
-        call.at(call.now_ms + 500, on.ResponseStarted(response), ended(response, on.ResponseStatus.FAILED))
-    assert asks(call) == ASKS_MAX
-    assert records(call)[-1] == "confirmed deferred"
-
-
-def test_requests_that_are_refused_or_never_answered_count_too():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    call.refuse(call.done(do.RequestReply)[-1])
-    call.at(call.now_ms + 5 * REPLY_PATIENCE_MS)
-    assert records(call).count("confirmed asked") == ASKS_MAX
-    assert records(call)[-1] == "confirmed deferred"
-
-
-def test_what_was_deferred_is_heard_where_a_later_reply_tells_it():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    for number in range(3):
-        call.reply(ResponseId(f"x{number}"), ItemId(f"y{number}"), 800, "Sure.")
-        call.at(call.now_ms + 2_000)
-    call.reply(R2, B, 8_000, DONE)
-    played(call)
-    assert records(call)[-1] == "confirmed heard"
-    assert call.session.untold() == ()
-
-
-def test_a_text_that_comes_behind_the_audio_is_waited_for():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED), on.ResponseStarted(R1))
-    call.stream(R1, A, 8_000)
-    call.at(call.now_ms, ended(R1))
-    call.at(call.now_ms + 1_500)
-    assert records(call) == ["confirmed asked"]
-    call.at(call.now_ms, on.ReplyWritten(R1, A, DONE))
-    assert records(call) == ["confirmed asked", "confirmed heard"]
-
-
-def test_a_reply_without_any_text_tells_nothing():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    call.at(100, on.ResponseStarted(R1))
-    call.stream(R1, A, 2_000)
-    call.at(call.now_ms, ended(R1))
-    call.at(call.now_ms + TEXT_PATIENCE_MS + 500)
-    assert records(call)[:2] == ["confirmed asked", "confirmed missed"]
-
-
-def burst(call: Call, number: int, after_ms: int) -> None:
-    """The confirmation is told, and a noise of 90 ms makes the server cut it."""
-    response, item = ResponseId(f"x{number}"), ItemId(f"y{number}")
-    call.at(call.now_ms + 200, on.ResponseStarted(response))
-    call.stream(response, item, after_ms)
-    call.at(call.now_ms, on.SpeechStarted(ItemId(f"u{number}"), 0), on.ReplyWritten(response, item, DONE))
-    call.at(call.now_ms, ended(response, CANCELLED), on.ItemRetrieved(item, "Your refund", is_cut=True))
-    call.at(call.now_ms + 90, on.SpeechStopped(ItemId(f"u{number}"), 0))
-
-
-def test_c040_an_outcome_that_a_noise_cut_is_asked_for_again_and_heard():
-    """The server gives the noise no reply of its own: the wait for it has a bound, then the outcome is asked for."""
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    burst(call, 1, 1_000)
-    call.at(call.now_ms + REPLY_PATIENCE_MS + 100)
-    assert asks(call) == 2
-    call.reply(R2, B, 8_000, DONE, speed=4)
-    played(call)
-    assert records(call)[-1] == "confirmed heard"
-
-
-def test_c040_with_a_noise_at_every_try_it_is_left_to_somebody_else_after_the_third():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    for number in range(4):
-        burst(call, number, 1_000)
-        call.at(call.now_ms + REPLY_PATIENCE_MS + 100)
-    assert records(call).count("confirmed asked") == ASKS_MAX
-    assert [each.op_id for each in call.session.untold()] == [OP]
-
-
-def test_c090_an_outcome_that_an_empty_response_did_not_tell_is_asked_for_again_without_the_caller():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    call.at(500, on.ResponseStarted(R1), ended(R1))
-    assert asks(call) == 2
-    call.reply(R2, B, 8_000, DONE, speed=4)
-    played(call)
-    assert (asks(call), records(call)[-1]) == (2, "confirmed heard")
-
-
-def test_c095_an_outcome_that_a_failed_response_did_not_tell_is_asked_for_again():
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    call.at(500, on.ResponseStarted(R1), on.ResponseEnded(R1, on.ResponseStatus.FAILED, "rate_limit_exceeded"))
-    assert asks(call) == 2
-    assert any("rate_limit_exceeded" in what for what in call.anomalies())
-
-
-def test_c098_a_request_that_crosses_the_servers_own_reply_is_served_by_that_reply():
-    """Its reply began behind the note: it tells the outcome, and nothing more is asked for."""
-    call = desk()
-    call.at(0, fact(Milestone.CONFIRMED))
-    call.at(50, on.ResponseStarted(R1))
-    call.refuse(call.done(do.RequestReply)[-1], "conversation_already_has_active_response")
-    call.stream(R1, A, 8_000, speed=4)
-    call.at(call.now_ms, on.ReplyWritten(R1, A, DONE))
-    call.at(call.now_ms, ended(R1))
-    played(call)
-    assert records(call) == ["confirmed asked", "confirmed heard"]
-    assert asks(call) == 1
-
-
 # --- what changes, and what was said wrong ---------------------------------------------------------------------------
 
 
@@ -481,6 +265,18 @@ def test_a_holding_line_that_claims_too_much_is_corrected_too():
     call.at(call.now_ms, on.ReplyWritten(R1, A, "I have refunded it."), ended(R1))
     call.at(5_000)
     assert records(call)[0] == "running correction"
+
+
+def test_a_right_outcome_with_another_card_owes_a_correction():
+    call = desk()
+    call.at(0, fact(Milestone.CONFIRMED))
+    call.reply(R1, A, 8_000, DONE)
+    played(call)
+    assert records(call)[-1] == "confirmed heard"
+    call.reply(R2, B, 8_000, DONE.replace("Visa", "Mastercard").replace("4 2 4 2", "8 8 1 2"))
+    played(call)
+    assert "confirmed correction" in records(call)
+    assert "You have named another amount or card" in notes(call)[-1]["next"]
 
 
 def test_a_wrong_statement_that_nobody_heard_needs_no_correction():

@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.core.drive import BOTH_LINES, CANCELLED, Call, FakeLine, ended
-from tests.core.test_telling import DONE, OP, OTHER, SENTENCES, TOOLS, fact
+from tests.core.telling import DONE, OP, OTHER, SENTENCES, TOOLS, fact
 
 from callwright.claims.facts import Milestone
 from callwright.core import commands as do
