@@ -62,6 +62,8 @@ def wrong_claims(
 ) -> dict[str, Said]:
     """What a heard reply claims wrongly, by operation: neither as the record was when it began, nor as it is now.
 
+    A right outcome with another amount or card than the record's is a wrong claim, unless another operation has those.
+
     A claim that names no operation is about whichever it is true of: an earlier call's operation excuses no claim about
     one of this call, unless it is the only one.
     """
@@ -76,6 +78,11 @@ def wrong_claims(
         excuses_named = any(_names_it(heard, other.facts, said, locale) for other in excuses)
         if not is_excused or (not excuses_named and _names_it(heard, now[op_id].facts, said, locale)):
             wrong[op_id] = said
+    if not any(_names_it(heard, now[op_id].facts, claims[op_id], locale) for op_id in right):
+        for op_id in right:
+            facts = [each[op_id].facts for each in (began_with, now) if op_id in each]
+            if all(_names_another(heard, each, claims[op_id], locale) for each in facts):
+                wrong[op_id] = claims[op_id]
     return wrong
 
 
@@ -95,9 +102,15 @@ def _is_supported(said: Said, began_with: FactChanged | None, now: FactChanged) 
 
 
 def _names_it(heard: Heard, facts: ClaimFacts, said: Said, locale: str) -> bool:
-    if not facts.must_hear:
-        return False
-    return judge(heard, replace(facts, milestone=TOLD_BY[said]), locale).verdict is Verdict.TOLD
+    return bool(facts.must_hear) and _worth(heard, facts, said, locale) is Verdict.TOLD
+
+
+def _names_another(heard: Heard, facts: ClaimFacts, said: Said, locale: str) -> bool:
+    return _worth(heard, facts, said, locale) is Verdict.MISMATCH
+
+
+def _worth(heard: Heard, facts: ClaimFacts, said: Said, locale: str) -> Verdict:
+    return judge(heard, replace(facts, milestone=TOLD_BY[said]), locale).verdict
 
 
 def _is_alike(fact: FactChanged, other: FactChanged) -> bool:

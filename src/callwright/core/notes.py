@@ -37,6 +37,13 @@ _WRONGLY: Mapping[Said, str] = {
     Said.CANCELLED: "was stopped",
     Said.REVERSED: "came back",
 }
+_SAYS: Mapping[Milestone, Said] = {
+    Milestone.CONFIRMED: Said.DONE,
+    Milestone.FAILED: Said.FAILED,
+    Milestone.CANCELLED: Said.CANCELLED,
+    Milestone.REVERSED: Said.REVERSED,
+}
+OTHER_TERMS = "You have named another amount or card than the record's"
 
 
 def note_of(fact: FactChanged) -> str:
@@ -51,8 +58,9 @@ def reminder_of(fact: FactChanged) -> str:
 
 def correction_of(fact: FactChanged, said: Said) -> str:
     """What the model is told when the caller heard something that the record does not support."""
-    wrongly = _WRONGLY.get(said, "is otherwise")
-    return _note(fact, f"You have said that it {wrongly}. That is wrong: tell the caller so now, and then say this.")
+    is_other = _SAYS.get(fact.facts.milestone) is said
+    wrongly = OTHER_TERMS if is_other else f"You have said that it {_WRONGLY.get(said, 'is otherwise')}"
+    return _note(fact, f"{wrongly}. That is wrong: tell the caller so now, and then say this.")
 
 
 def _next(fact: FactChanged) -> str:
