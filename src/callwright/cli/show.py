@@ -284,6 +284,9 @@ def _edges(played: Played) -> Iterator[Text]:
         yield Text.assemble(("goodbye ", "dim"), what)
     ended = f"{_clock(record.ended_ms)} by the {record.ended_by}: {record.ended_because}"
     yield Text.assemble(("ended   ", "dim"), ended)
+    for effect in record.book:
+        when = "before the call" if effect.at_ms < 0 else f"at {_clock(effect.at_ms)}"
+        yield Text.assemble(("book    ", "dim"), f"{effect.text}: {effect.status} {when}")
 
 
 def pickup(record: CallRecord, figures: CallFigures) -> Text:
