@@ -74,10 +74,9 @@ HABITS: tuple[Mapping[str, float], ...] = (
 """The points of a row take turns with so many seeds, and each seed has its habits."""
 
 
-def _provider(*faults: str, by_hand: bool = False) -> QuickProvider:
-    settings = ProviderSettings(
-        faults={name: Fault(1.0, 1) for name in faults}, late_ms=(2_500, 4_000), lag_ms=1_000, window_ms=86_400_000
-    )
+def _provider(*faults: str, late_ms: Ms = 4_000, by_hand: bool = False) -> QuickProvider:
+    once = {name: Fault(1.0, 1) for name in faults}
+    settings = ProviderSettings(faults=once, late_ms=(2_500, late_ms), lag_ms=1_000)
     return QuickProvider(settings, TIMEOUT_MS, ("order:4417",) if by_hand else (), AFTER_MS)
 
 
@@ -85,7 +84,7 @@ PROVIDERS: Mapping[str, QuickProvider] = {
     "none": _provider(),
     "F2 lost-request": _provider("lost-request"),
     "F3 lost-reply": _provider("lost-reply"),
-    "F4 late": _provider("late"),
+    "F4 late": _provider("late", late_ms=60_000),
     "F5 error-before": _provider("error-before"),
     "F6 error-after": _provider("error-after"),
     "F12 already-refunded": _provider("already-refunded", by_hand=True),
@@ -154,7 +153,12 @@ def points(fault: str, says: str, seed: int, stride: int = 1, offset: int = 0) -
 
 def case_of(point: Point) -> Case:
     """What is expected at a point."""
-    return Case(PROVIDERS[point.fault].settings, strict_cards=point.fault == "none")
+    habits = HABITS[habit_of(point.seed)]
+    return Case(
+        PROVIDERS[point.fault].settings,
+        strict_cards=point.fault == "none",
+        says_what_it_is_told="repeats_call" in habits or not habits,
+    )
 
 
 @dataclass

@@ -12,7 +12,7 @@ beliefs are read, to be refuted: "he heard it", "it is done", "this was sent und
 | I16, I17 | what counts as heard was heard: whole, of the right card, in a reply that began after the fact |
 | I19 | what was heard last of the outcome is what became of it, or somebody is to tell him |
 | I20 | one outcome is told three times at most, and as often again as he speaks |
-| I22 | in the end every doubt is resolved or a person's |
+| I22 | in the end every doubt is resolved or a person's; what is done is told before it was silent for 2.5 s |
 | I24 | one output for each tool call; no reply is asked for while another one is open |
 | EFFECT | what he asked for was done, or is a person's; and to the card that he asked for in time |
 | END | the call ends |
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from callwright.sim.quick.call import QuickResult
 
 TELLINGS_MAX = 3
+SILENCE_MS: Ms = 2_500
+"""So long nobody speaks at most while an outcome is known and not told."""
+KNOWN_MS: Ms = 2_000
+"""So long after the settlement the ledger knows of it."""
 SLACK_MS: Ms = 700
 """A change of card that comes so near to the settlement may go either way."""
 
@@ -99,6 +103,8 @@ class Case:
     currency: str = "USD"
     strict_cards: bool = False
     """Whether nothing went wrong, so that a change of card in time must take hold."""
+    says_what_it_is_told: bool = True
+    """Whether the model has no bad habits, so that each reply that is asked for tells what is owed."""
 
 
 @dataclass(slots=True)
@@ -276,6 +282,33 @@ def _last_is_true(trial: _Trial) -> Iterator[str]:
         yield f"it is {wanted}, the last that he heard is {utterance.text!r}, and nobody is to tell him"
 
 
+def _told_in_time(trial: _Trial) -> Iterator[str]:
+    """Nobody is left in silence with an outcome that is known."""
+    live = [each for each in trial.final() if each.status is Status.SUCCEEDED]
+    if len(live) != 1 or not trial.books.operations or not trial.case.says_what_it_is_told:
+        return
+    card = live[0].card.removeprefix("card:")
+    known_ms = live[0].at_ms - trial.books.opened_ms + KNOWN_MS
+    for from_ms, to_ms in _silences(trial, known_ms):
+        before = [each for each in trial.said if each.began_ms < to_ms]
+        tellings = [each for each in before if trial.tells(Heard(each.whole), Milestone.CONFIRMED, card)]
+        is_heard = any(trial.tells(each.heard, Milestone.CONFIRMED, card) for each in tellings)
+        if not is_heard and len(tellings) < TELLINGS_MAX:
+            yield f"nobody spoke from {from_ms} to {to_ms} ms, and the outcome was not told"
+
+
+def _silences(trial: _Trial, after_ms: Ms) -> Iterator[tuple[Ms, Ms]]:
+    """Stretches of silence that are too long, between two sounds of anybody's."""
+    call = trial.call
+    sounds = [(span.at_ms, span.at_ms + span.to_ms - span.from_ms) for span in call.ear]
+    sounds += [(line.started_ms, line.ended_ms) for line in call.caller_lines]
+    until_ms = after_ms
+    for began_ms, ended_ms in sorted(sounds):
+        if began_ms - until_ms > SILENCE_MS:
+            yield until_ms, began_ms
+        until_ms = max(until_ms, ended_ms)
+
+
 def _not_too_often(trial: _Trial) -> Iterator[str]:
     for milestone in _TELLS.values():
         for card in trial.cards:
@@ -345,6 +378,7 @@ _CHECKS = (
     ("I16", _heard_is_heard),
     ("I19", _last_is_true),
     ("I20", _not_too_often),
+    ("I22", _told_in_time),
     ("I24", _one_output),
     ("I24", _one_reply),
     ("EFFECT", _effect),
