@@ -58,20 +58,33 @@ _BRANDS = {"4242": "Visa", "8812": "Mastercard"}
 class Utterance:
     """What reached the ear of one reply, or part of a reply."""
 
-    text: str
-    """The words of which every sample was heard."""
+    words: tuple[tuple[str, Ms], ...]
+    """The words of which every sample was heard, with the instants at which each had been."""
     whole: str
     """All that the model said."""
     began_ms: Ms
     """When its first sample left the model."""
-    ended_ms: Ms
-    """When its last whole word was heard."""
     tool: str | None
+
+    @property
+    def text(self) -> str:
+        """The words."""
+        return " ".join(word for word, _ in self.words)
+
+    @property
+    def ended_ms(self) -> Ms:
+        """When the last of them had been heard."""
+        return self.words[-1][1]
 
     @property
     def heard(self) -> Heard:
         """For the matcher."""
         return Heard(self.text, cut=self.text != self.whole)
+
+    def heard_by(self, at_ms: Ms) -> Heard:
+        """What had been heard of it at an instant."""
+        text = " ".join(word for word, heard_ms in self.words if heard_ms <= at_ms)
+        return Heard(text, cut=text != self.whole)
 
 
 def utterances(call: QuickResult) -> tuple[Utterance, ...]:
@@ -79,16 +92,15 @@ def utterances(call: QuickResult) -> tuple[Utterance, ...]:
     found = []
     for item in call.spoken:
         spans = [span for span in call.ear if span.item_id == item.item_id]
-        ends = [
+        words = tuple(
             (word.text, span.at_ms + word.end_ms - span.from_ms)
             for word in item.words
             for span in spans
             if span.from_ms <= word.start_ms and word.end_ms <= span.to_ms
-        ]
-        if ends:
+        )
+        if words:
             whole = " ".join(word.text for word in item.words)
-            text = " ".join(word for word, _ in ends)
-            found.append(Utterance(text, whole, item.started_ms, ends[-1][1], item.tool))
+            found.append(Utterance(words, whole, item.started_ms, item.tool))
     return tuple(found)
 
 
@@ -243,22 +255,23 @@ def _nothing_false(trial: _Trial) -> Iterator[str]:
 
 
 def _heard_is_heard(trial: _Trial) -> Iterator[str]:
-    told_as = {milestone.value: said for said, milestone in _TELLS.items()}
-    for row in trial.books.told:
-        if row.state != "heard" or row.milestone not in (*told_as, Milestone.UNKNOWN):
-            continue
-        if not any(_tells_row(trial, utterance, Milestone(row.milestone), row.at_ms) for utterance in trial.said):
-            yield f"{row.milestone} (version {row.version}) counts as heard, and nobody heard it"
+    told_as = {milestone: said for said, milestone in _TELLS.items()}
+    for at_ms, kind, name, content in trial.rows:
+        if (kind, name) == ("do", "RecordTold") and content["state"] == "heard":
+            milestone = Milestone(content["milestone"])
+            is_judged = milestone is Milestone.UNKNOWN or milestone in told_as
+            if is_judged and not any(_tells_by(trial, each, milestone, at_ms) for each in trial.said):
+                yield f"{milestone.value} counts as heard at {at_ms} ms, and nobody heard it"
 
 
-def _tells_row(trial: _Trial, utterance: Utterance, milestone: Milestone, at_ms: Ms) -> bool:
+def _tells_by(trial: _Trial, utterance: Utterance, milestone: Milestone, at_ms: Ms) -> bool:
     """Whether an utterance told a milestone by then, truly, in a reply that began when it was true already."""
-    if utterance.tool is not None or utterance.ended_ms + trial.books.opened_ms > at_ms:
+    if utterance.tool is not None:
         return False
     said = {value: key for key, value in _TELLS.items()}.get(milestone)
+    heard = utterance.heard_by(at_ms)
     return any(
-        trial.tells(utterance.heard, milestone, card)
-        and (said is None or trial.is_true(said, card, utterance.began_ms))
+        trial.tells(heard, milestone, card) and (said is None or trial.is_true(said, card, utterance.began_ms))
         for card in trial.cards
     )
 
