@@ -181,7 +181,7 @@ class Row:
         self.counts["effects"] += len(live)
         self.counts["mastercard"] += any(each.card == "card:8812" for each in live)
         self.counts["fired"] += bool(call.books.fired.get(name))
-        self.counts["heard"] += any(row.state == "heard" for row in call.books.told)
+        self.counts["heard"] += b'"state":"heard"' in call.trace
         self.counts["outside"] += any(row.done_at_ms is None for row in call.books.outbox)
         self.counts["reminded"] += b'"state":"missed"' in call.trace
         self.counts["corrected"] += b'"state":"correction"' in call.trace

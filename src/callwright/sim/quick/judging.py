@@ -51,6 +51,8 @@ _TELLS = {
     Said.CANCELLED: Milestone.CANCELLED,
     Said.REVERSED: Milestone.REVERSED,
 }
+_OTHER_TASKS = ("change_too_late",)
+"""What a person has to see to beside the outcome, which the caller is to hear all the same."""
 _BRANDS = {"4242": "Visa", "8812": "Mastercard"}
 
 
@@ -177,8 +179,8 @@ class _Trial:
         return [(said, card) for card in named] or [(said, None)]
 
     def is_owed_outside(self) -> bool:
-        """Whether somebody is to tell the caller, or to look into it."""
-        return any(row.done_at_ms is None for row in self.books.outbox)
+        """Whether somebody is to tell the caller, or to look into what became of it."""
+        return any(row.done_at_ms is None and row.reason not in _OTHER_TASKS for row in self.books.outbox)
 
 
 def judged(call: QuickResult, case: Case) -> list[str]:
