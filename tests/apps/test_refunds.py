@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
@@ -15,7 +16,7 @@ from callwright.sim.models import SystemNote, ToolAnswered
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, load_scenario
 from callwright.sim.speech import Speech
-from callwright.sim.world import OURS, play
+from callwright.sim.world import OURS, Options, play
 
 SCENARIOS = files("callwright.apps.refunds") / "scenarios"
 NAMES = sorted(path.name.removesuffix(".yaml") for path in SCENARIOS.iterdir() if path.name.endswith(".yaml"))
@@ -120,3 +121,11 @@ def test_whatever_the_model_does_there_is_one_effect_and_who_is_not_told_is_coun
     values = figures(play(replace(scenario("did-it-go-through"), rates={habit: 1}), 1)).values
     assert (values["duplicate_effects"], values["missing_effects"]) == ((0,), (0,))
     assert (values["asks_per_operation"], values["untold_at_hangup"]) == ((asks,), (untold,))
+
+
+@pytest.mark.parametrize(("tools_wait", "state"), [(None, "requested"), (False, "requested"), (True, "confirmed")])
+def test_where_tools_wait_the_output_of_an_action_is_its_outcome(tools_wait: bool | None, state: str) -> None:
+    record = play(scenario("did-it-go-through"), 1, options=Options(tools_wait=tools_wait))
+    first = next(item for item in record.history if isinstance(item, ToolAnswered))
+    assert json.loads(first.output)["state"] == state
+    assert record.book == call("did-it-go-through").book

@@ -44,6 +44,24 @@ def test_settings_are_told_and_keep_what_is_believed_from_the_server(tmp_path: P
     assert summary["metrics"]["unheard_words_in_history"]["min"] > 0
 
 
+def test_tools_that_wait_and_tools_that_do_not_are_measured_side_by_side() -> None:
+    """In one of them an action's output waits for the outcome; of both the waiting and the claims are told."""
+    traces = []
+    for mode in ("async", "blocking"):
+        summary = json.loads(callwright("measure", "did-it-go-through", "--tools", mode, "--json", "--quiet").stdout)
+        assert summary["settings"] == {"tools": mode}
+        assert {"response_latency_ms", "dead_air_ms", "false_claims_heard"} <= summary["metrics"].keys()
+        traces.append(summary["trace_sha256"])
+    assert traces[0] != traces[1]
+
+
+def test_tools_cannot_be_chosen_for_a_baseline() -> None:
+    for taker in (("--before",), ("--client", "naive")):
+        result = callwright("measure", "did-it-go-through", "--tools", "blocking", *taker)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "--tools" in result.stderr
+
+
 def test_a_dialect_has_its_own_expectations_and_is_told() -> None:
     result = callwright("measure", "check-in", "booking", "--dialect", "openai", "--json", "--quiet")
     assert result.exit_code == 0

@@ -22,6 +22,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _LONGEST_LAG_MS = 60_000
 _LONGEST_CONNECT_MS = 60_000
+_ASYNC, _BLOCKING = "async", "blocking"
 
 
 class Pace(Enum):
@@ -45,12 +46,20 @@ class Setup:
     no_truncate: bool = False
     pace: Pace = Pace.VIRTUAL
     dialect: str | None = None
+    tools: str | None = None
 
     @property
     def options(self) -> Options:
         """What they change of the scenario."""
         can = ~Can.TRUNCATE if self.no_truncate else None
-        return Options(self.lag_ms, self.lag_fixed_ms, can=can, connect_ms=self.connect_ms, dialect=self.dialect)
+        return Options(
+            self.lag_ms,
+            self.lag_fixed_ms,
+            can=can,
+            connect_ms=self.connect_ms,
+            dialect=self.dialect,
+            tools_wait=None if self.tools is None else self.tools == _BLOCKING,
+        )
 
     def dialect_for(self, scenario: Scenario) -> str:
         """The provider whose protocol is spoken."""
@@ -61,7 +70,12 @@ class Setup:
         return {**self.options.told(), **({"real_time": True} if self.pace is Pace.REAL else {})}
 
     def client_for(self, scenario: Scenario) -> str:
-        """Who takes the call. Raises UsageError for ``--before`` with ``--client``, or without a baseline."""
+        """Who takes the call.
+
+        Raises UsageError for ``--before`` with ``--client``, or without a baseline, and for ``--tools`` with one.
+        """
+        if self.tools and (self.before or self.client not in (None, OURS)):
+            raise UsageError(f"--tools is for {OURS}'s own calls, and a baseline always waits: leave one out")
         if not self.before:
             return self.client or OURS
         if self.client:
@@ -86,6 +100,7 @@ class Setup:
             "--lag-fixed-ms": self.lag_fixed_ms,
             "--connect-ms": self.connect_ms,
             "--no-truncate": self.no_truncate,
+            "--tools": self.tools,
             "--real-time": self.pace is Pace.REAL,
         }
         return _typed(given)
@@ -154,6 +169,11 @@ playing = _all(
         help="How long the connection to the server takes to open; the caller may speak meanwhile.",
     ),
     click.option("--no-truncate", is_flag=True, help="Stop the voice, but do not tell the server where."),
+    click.option(
+        "--tools",
+        type=click.Choice((_ASYNC, _BLOCKING)),
+        help="Whether an action's output comes at once, or waits for the outcome, 10 s at most.  [default: async]",
+    ),
     real_time,
 )
 """The fields of `Setup`."""

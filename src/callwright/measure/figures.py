@@ -15,6 +15,7 @@ from callwright.measure.effects import EFFECT_METRICS, live_effects
 from callwright.measure.hearing import DELIVERED, Fate, hear_call
 from callwright.measure.metric import Metric
 from callwright.measure.pickup import ready_ms
+from callwright.measure.silence import dead_air_ms
 from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
 from callwright.measure.void import script_fault, void_reason
 
@@ -417,6 +418,15 @@ _TABLE = (
         "turns of a call; murmurs are no turns",
         _agent_interruption_rate,
         "the caller said nothing",
+    ),
+    Metric(
+        "dead_air_ms",
+        "ms",
+        "Longest silence of both sides that the caller's voice begins or the agent's ends: from his turn to the agent's"
+        " next audio, and between the agent's replies. What follows the agent and ends with the caller is his own.",
+        "per call, from the end of the caller's first turn on",
+        lambda call: _known(dead_air_ms(call)),
+        "the caller said nothing, or nothing was audible after it",
     ),
     Metric(
         "starts_over",

@@ -61,6 +61,8 @@ class Options:
     """How long the connection to the server takes to open; None for the scenario's own time."""
     dialect: str | None = None
     """The provider whose protocol client and server speak; None for the agent's own."""
+    tools_wait: bool | None = None
+    """Whether our client keeps an action's output back until the outcome is there; None as for False."""
 
     def line(self, settings: LineSettings) -> LineSettings:
         """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
@@ -85,6 +87,8 @@ class Options:
             told["connect_ms"] = self.connect_ms
         if self.can is not None:
             told["truncate"] = Can.TRUNCATE in self.can
+        if self.tools_wait is not None:
+            told["tools"] = "blocking" if self.tools_wait else "async"
         return {**told, **self.server}
 
     def agent(self, agent: Agent) -> Agent:
@@ -186,6 +190,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
                 ledger=backend.ledger,
                 deps=backend.deps,
                 party=backend.party,
+                tools_wait=bool(options.tools_wait),
             )
         else:
             baseline = BASELINES[place.client]

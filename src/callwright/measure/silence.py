@@ -1,0 +1,38 @@
+"""Silence of both sides for which the caller waits, found in the recording.
+
+```
+caller  ~~~~~                       ~~~~
+agent          ~~~~        ~~~~~~~~
+             |      |     |        |
+             counts counts         his own: after the agent, he is the next
+```
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from callwright.measure.played import AUDIBLE
+
+if TYPE_CHECKING:
+    from callwright.ids import Ms
+    from callwright.measure.hearing import HeardCall
+
+
+def dead_air_ms(call: HeardCall) -> Ms | None:
+    """The longest silence that the caller's voice begins or the agent's ends, from his first turn's end on.
+
+    None if there is no turn of his, or nothing audible behind the first.
+    """
+    if not call.turns:
+        return None
+    sound = call.record.recording
+    caller, agent = (np.abs(side.astype(np.int32)) >= AUDIBLE for side in (sound.caller, sound.agent))
+    audible = np.flatnonzero(caller | agent)
+    first_end = round(call.turns[0].end_ms * sound.rate_hz / 1000)
+    audible = audible[max(0, int(np.searchsorted(audible, first_end)) - 1) :]
+    begins, ends = audible[:-1], audible[1:]
+    lengths = (ends - begins - 1)[caller[begins] | agent[ends]]
+    return round(int(lengths.max()) * 1000 / sound.rate_hz) if len(lengths) else None
