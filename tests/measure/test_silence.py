@@ -42,8 +42,9 @@ def test_a_caller_who_takes_his_time_after_a_reply_is_not_left_in_dead_air() -> 
 
 
 def test_what_was_silent_before_the_caller_first_spoke_does_not_count() -> None:
-    record = record_of([Laid((Clip("greeting"),), 5_000), Laid(PARKING, 16_000)], [said(ASK, 12_000)])
-    assert dead_air(record) == pytest.approx(16_000 - 12_000 - SPEECH[ASK].ms, abs=30)
+    greeting, notice = Laid((Clip("greeting"),), 1_000), Laid((Clip("notice"),), 11_000)
+    record = record_of([greeting, notice, Laid(PARKING, 19_000)], [said(ASK, 14_000)])
+    assert dead_air(record) == pytest.approx(19_000 - 14_000 - SPEECH[ASK].ms, abs=30)
 
 
 def test_without_a_turn_of_the_caller_there_is_no_dead_air() -> None:
