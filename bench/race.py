@@ -82,21 +82,22 @@ async def _run(file: Path, rounds: list[str], both: Both) -> Counter[str]:
     async with Payments(both.url.get(), SETTINGS.traits) as payments:
         ledger = Ledger(SQLiteStore(file), [payments], patience=Patience(watch_ms=0))
         news = asyncio.Event()
-        ledger.subscribe(lambda _fact: news.set())
+        ledger.subscribe(lambda fact: news.set() if fact.is_settled else None)
         both.barrier.wait(TOGETHER_S)
         async with ledger:
             await _settled(ledger, news)
             for subject in rounds:
                 both.barrier.wait(TOGETHER_S)  # the loop is held on purpose: nothing is under way in this process
+                news.clear()
                 answer = await ledger.propose(ask_for(subject))
                 heard[answer.verdict.value] += 1
-                if answer.verdict is Verdict.CREATED:
-                    await _settled(ledger, news)
+                if answer.verdict is Verdict.CREATED:  # the other's news does not come here
+                    await asyncio.wait_for(news.wait(), TOGETHER_S)
     return heard
 
 
 async def _settled(ledger: Ledger, news: asyncio.Event) -> None:
-    """Wait until nothing is open, whoever sees to it: looked at after each news, and at times without any."""
+    """Wait until nothing is open, whoever sees to it: looked at after each outcome, and at times without."""
     async with asyncio.timeout(TOGETHER_S):
         while not all(fact.is_settled for fact in await ledger.snapshot(PARTY)):
             with contextlib.suppress(TimeoutError):
