@@ -46,6 +46,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy comes later; its threads slow small matrices down
         try:
             return super().main(*args, **extra)
         except OSError as problem:
