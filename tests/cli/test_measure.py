@@ -55,6 +55,15 @@ def test_tools_that_wait_and_tools_that_do_not_are_measured_side_by_side() -> No
     assert traces[0] != traces[1]
 
 
+def test_an_audit_is_told_and_its_replay_asks_too(tmp_path: Path) -> None:
+    strict = variant(tmp_path, "strict", ("starts_over: 0", "yield_latency_ms: 0"))
+    result = callwright("measure", "booking", strict, "--audit", "--json")
+    booking, _ = map(json.loads, result.stdout.splitlines())
+    assert booking["settings"] == {"audit": True}
+    assert booking["metrics"]["tool_calls_kept"]["min"] == 1
+    assert "--seed 1 --audit\n" in result.stderr
+
+
 def test_tools_cannot_be_chosen_for_a_baseline() -> None:
     for taker in (("--before",), ("--client", "naive")):
         result = callwright("measure", "did-it-go-through", "--tools", "blocking", *taker)

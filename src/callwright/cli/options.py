@@ -34,6 +34,14 @@ class Pace(Enum):
     """By the wall clock, over a real WebSocket."""
 
 
+class Audit(Enum):
+    """What the server is asked at the end of a call."""
+
+    NOTHING = "nothing"
+    TOOL_CALLS = "tool calls"
+    """Whether its history still has each of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What the options say about how calls are played."""
@@ -47,6 +55,7 @@ class Setup:
     pace: Pace = Pace.VIRTUAL
     dialect: str | None = None
     tools: str | None = None
+    audit: Audit = Audit.NOTHING
 
     @property
     def options(self) -> Options:
@@ -59,6 +68,7 @@ class Setup:
             connect_ms=self.connect_ms,
             dialect=self.dialect,
             tools_wait=None if self.tools is None else self.tools == _BLOCKING,
+            audit=self.audit is Audit.TOOL_CALLS,
         )
 
     def dialect_for(self, scenario: Scenario) -> str:
@@ -101,6 +111,7 @@ class Setup:
             "--connect-ms": self.connect_ms,
             "--no-truncate": self.no_truncate,
             "--tools": self.tools,
+            "--audit": self.audit is Audit.TOOL_CALLS,
             "--real-time": self.pace is Pace.REAL,
         }
         return _typed(given)
@@ -173,6 +184,13 @@ playing = _all(
         "--tools",
         type=click.Choice((_ASYNC, _BLOCKING)),
         help="Whether an action's output comes at once, or waits for the outcome, 10 s at most.  [default: async]",
+    ),
+    click.option(
+        "--audit",
+        type=click.UNPROCESSED,
+        flag_value=Audit.TOOL_CALLS,
+        default=Audit.NOTHING,
+        help="Ask the server at the end whether its history still has every tool call.",
     ),
     real_time,
 )

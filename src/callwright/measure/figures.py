@@ -549,6 +549,15 @@ _TABLE = (
         "the agent declares no such words",
     ),
     Metric(
+        "tool_calls_kept",
+        "part",
+        "Part of the call's tool calls that the server still had in its history, asked for one by one by"
+        " `conversation.item.retrieve` before the connection was closed.",
+        "per call with `--audit`; absent if the server did not answer for all",
+        lambda call: _share(call.record.tool_calls_kept or ()),
+        "there was no tool call, or the server was not asked (`--audit`) or did not answer",
+    ),
+    Metric(
         "connected_s",
         "s",
         "Length of the model's connection.",

@@ -181,3 +181,5 @@ class CallRecord:
     """The tools that act on the world."""
     unfired: tuple[str, ...] = ()
     """What was to go wrong at the provider, and had no occasion to."""
+    tool_calls_kept: tuple[bool, ...] | None = None
+    """Of each tool call, whether the server's history had it at the end; None if it was not asked, or did not say."""

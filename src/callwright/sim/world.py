@@ -24,6 +24,7 @@ from callwright.errors import SimulationError, UsageError
 from callwright.ids import ItemId, Ms
 from callwright.runtime.call import CallResult, run
 from callwright.sim.agents import load_agent
+from callwright.sim.audit import Audit
 from callwright.sim.backend import Backend, open_backend
 from callwright.sim.baselines import BASELINES
 from callwright.sim.caller import ScriptedCaller, Step
@@ -63,6 +64,8 @@ class Options:
     """The provider whose protocol client and server speak; None for the agent's own."""
     tools_wait: bool | None = None
     """Whether our client keeps an action's output back until the outcome is there; None as for False."""
+    audit: bool = False
+    """Whether the server is asked at the end for every tool call that it made."""
 
     def line(self, settings: LineSettings) -> LineSettings:
         """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
@@ -89,6 +92,8 @@ class Options:
             told["truncate"] = Can.TRUNCATE in self.can
         if self.tools_wait is not None:
             told["tools"] = "blocking" if self.tools_wait else "async"
+        if self.audit:
+            told["audit"] = True
         return {**told, **self.server}
 
     def agent(self, agent: Agent) -> Agent:
@@ -180,7 +185,8 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     )
     line = SimulatedLine(_limited(settings, scenario.limit_ms), caller)
     async with place.reach(session, line) as direct:
-        connector = Network(direct, options.network(scenario.connection), lambda: line.now_ms)
+        audit = Audit(direct) if options.audit else None
+        connector = Network(audit or direct, options.network(scenario.connection), lambda: line.now_ms)
         if place.client == OURS:
             result = await run(
                 agent,
@@ -226,6 +232,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         anomalies=result.anomalies,
         effects_expected=scenario.expect.effects,
         action_tools=tuple(name for name, tool in agent.tools.items() if tool.action),
+        tool_calls_kept=audit.kept if audit else None,
     )
     return record, round(asyncio.get_running_loop().time() * 1000) - line.now_ms
 
