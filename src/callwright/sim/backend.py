@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callwright.sim.agents import make_deps
+from callwright.sim.loop import loop_ms
 from callwright.sim.record import Effect
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Backend:
     async def _is_busy(self) -> bool:
         if self.stand_in is None or self.ledger is None:
             return False
-        self.stand_in.book.advance(_loop_ms())
+        self.stand_in.book.advance(loop_ms())
         if any(refund.status.value == "pending" for refund in self.stand_in.book.refunds()):
             return True
         return not all(fact.is_settled for fact in await self.ledger.snapshot(self.party or ""))
@@ -97,9 +98,5 @@ async def open_backend(behind: Behind, seed: int) -> AsyncIterator[Backend]:
 
     stand_in = StandIn(behind.provider, seed=seed)
     adapter = stand_in.adapter(timeout_ms=behind.timeout_ms)
-    async with Ledger(MemoryStore(), [adapter], clock=_loop_ms) as ledger:
+    async with Ledger(MemoryStore(), [adapter], clock=loop_ms) as ledger:
         yield Backend(deps, behind.party, ledger, adapter, stand_in)
-
-
-def _loop_ms() -> Ms:
-    return round(asyncio.get_running_loop().time() * 1000)

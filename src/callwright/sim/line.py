@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -78,6 +78,12 @@ class LineSettings:
     def stream_format(self) -> AudioFormat:
         """Format of the audio both ways."""
         return self.format or _FORMAT[self.kind]
+
+    def until(self, limit_ms: Ms) -> LineSettings:
+        """The same line, ended at ``limit_ms`` of the call if it does not break before."""
+        if self.close_at_ms is not None and self.close_at_ms <= limit_ms:
+            return self
+        return replace(self, close_at_ms=limit_ms, close_reason=f"ended at limit_ms {limit_ms}")
 
 
 class Caller(Protocol):

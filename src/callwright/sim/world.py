@@ -20,8 +20,8 @@ from callwright.core.ports import Connector
 from callwright.core.session import Can
 from callwright.core.toolcalls import AfterOutput
 from callwright.declare.agent import Agent, ModelChoice
-from callwright.errors import SimulationError, UsageError
-from callwright.ids import ItemId, Ms
+from callwright.errors import UsageError
+from callwright.ids import Ms
 from callwright.runtime.call import CallResult, run
 from callwright.sim.agents import load_agent
 from callwright.sim.audit import Audit
@@ -30,6 +30,7 @@ from callwright.sim.baselines import BASELINES
 from callwright.sim.caller import ScriptedCaller, Step
 from callwright.sim.ear import Ear
 from callwright.sim.line import LineSettings, SimulatedLine
+from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
 from callwright.sim.rules import RulesModel
@@ -146,8 +147,7 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
 
     Raises as ``play`` does, and what the world itself raised behind its back.
     """
-    broken: list[BaseException] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: broken.append(_fault(context)))
+    broken = collect_faults()
     async with open_backend(scenario.behind, seed) as backend:
         place = _Place(scenario, seed, client, options, reach, backend)
         if earlier := scenario.behind.earlier:
@@ -180,10 +180,8 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     speech = Speech.load(scenario.speech)
     session = make_session(scenario, place.seed, options)
     settings = options.line(scenario.line)
-    caller = ScriptedCaller(
-        scenario.caller, speech, settings.stream_format.rate_hz, lambda item: _tool_of(session, item)
-    )
-    line = SimulatedLine(_limited(settings, scenario.limit_ms), caller)
+    caller = ScriptedCaller(scenario.caller, speech, settings.stream_format.rate_hz, session.tool_of)
+    line = SimulatedLine(settings.until(scenario.limit_ms), caller)
     async with place.reach(session, line) as direct:
         audit = Audit(direct) if options.audit else None
         connector = Network(audit or direct, options.network(scenario.connection), lambda: line.now_ms)
@@ -234,12 +232,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         action_tools=tuple(name for name, tool in agent.tools.items() if tool.action),
         tool_calls_kept=audit.kept if audit else None,
     )
-    return record, round(asyncio.get_running_loop().time() * 1000) - line.now_ms
-
-
-def _fault(context: Mapping[str, Any]) -> BaseException:
-    """What a callback or a task raised that nobody waited for."""
-    return context.get("exception") or SimulationError(str(context["message"]))
+    return record, loop_ms() - line.now_ms
 
 
 def _model(scenario: Scenario, speech: Speech) -> RulesModel:
@@ -249,18 +242,6 @@ def _model(scenario: Scenario, speech: Speech) -> RulesModel:
 @cache
 def _ear(directory: Path) -> Ear:
     return Ear(Speech.load(directory).values())
-
-
-def _tool_of(session: ServerSession, item_id: ItemId) -> str | None:
-    """The tool whose spoken argument this item is."""
-    return next((spoken.tool for spoken in session.spoken if spoken.item_id == item_id), None)
-
-
-def _limited(settings: LineSettings, limit_ms: Ms) -> LineSettings:
-    """The line, ended at the limit of the call if it does not break before."""
-    if settings.close_at_ms is not None and settings.close_at_ms <= limit_ms:
-        return settings
-    return replace(settings, close_at_ms=limit_ms, close_reason=f"ended at limit_ms {limit_ms}")
 
 
 def _told(script: Sequence[Step]) -> tuple[str, ...]:

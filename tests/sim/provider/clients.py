@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from tests.sim.provider.driving import dispatch
 
 from callwright.ledger.provider import Dispatch, Idempotency, Observed, Outcome, Provider
+from callwright.sim.loop import loop_ms
 from callwright.sim.provider import ProviderSettings, StandIn
-from callwright.sim.provider.http import loop_ms
 from callwright.sim.provider.oracle import Attempt, Claim, Grant, Record, Violation, check
 from callwright.sim.vloop import run_virtual
 

@@ -11,16 +11,11 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from callwright.sim.loop import loop_ms
 from callwright.sim.provider.messages import KEY_HEADER, Call, Reply, Way
 
 if TYPE_CHECKING:
-    from callwright.ids import Ms
     from callwright.sim.provider.desk import Desk
-
-
-def loop_ms() -> Ms:
-    """The running loop's clock in whole milliseconds."""
-    return round(asyncio.get_running_loop().time() * 1000)
 
 
 async def serve(desk: Desk, call: Call) -> Reply:

@@ -16,8 +16,9 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from callwright.errors import UsageError
+from callwright.sim.loop import loop_ms
 from callwright.sim.provider.desk import Desk
-from callwright.sim.provider.http import loop_ms, serve
+from callwright.sim.provider.http import serve
 from callwright.sim.provider.messages import KEY_HEADER, Call, Reply, Way, error
 
 HEAD_BYTES_MAX: Final = 16 * 1024

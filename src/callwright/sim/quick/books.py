@@ -21,6 +21,7 @@ from callwright.ledger.page import Page
 from callwright.ledger.rows import Attempt, Operation, Outbox, Told
 from callwright.ledger.store import MemoryStore
 from callwright.runtime.dispatcher import Ledger
+from callwright.sim.loop import loop_ms
 from callwright.sim.provider import SHOP, ProviderSettings, StandIn
 from callwright.sim.provider.book import Ask
 
@@ -73,7 +74,7 @@ class Open:
     async def close(self, opened_ms: Ms) -> Books:
         """Let the world go on for as long as is wished, and read the books."""
         await asyncio.sleep(self.provider.after_ms / 1000)
-        self.stand_in.book.advance(_loop_ms())
+        self.stand_in.book.advance(loop_ms())
         return await self.ledger.commit(lambda page: self._read(page, opened_ms))
 
     def _read(self, page: Page, opened_ms: Ms) -> Books:
@@ -100,11 +101,7 @@ async def open_books(provider: QuickProvider | None, seed: int) -> AsyncIterator
     for charge in SHOP:
         if charge.id in provider.by_hand:
             ask = Ask(charge.id, charge.captured, charge.cards[0], _BY_HAND, _BY_HAND)
-            stand_in.book.open(ask, _BY_HAND, _loop_ms())
+            stand_in.book.open(ask, _BY_HAND, loop_ms())
     adapter = stand_in.adapter(timeout_ms=provider.timeout_ms)
-    async with Ledger(MemoryStore(), [adapter], clock=_loop_ms) as ledger:
+    async with Ledger(MemoryStore(), [adapter], clock=loop_ms) as ledger:
         yield Open(provider, stand_in, ledger)
-
-
-def _loop_ms() -> Ms:
-    return round(asyncio.get_running_loop().time() * 1000)

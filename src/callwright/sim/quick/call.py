@@ -8,15 +8,14 @@ script ── quick line ── our client (core and runtime) ── connection 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from callwright.errors import SimulationError
 from callwright.runtime.call import run
 from callwright.sim.line import LineKind, LineSettings
+from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.models import AgentSaid, ToolAnswered, ToolRequested
 from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.quick.books import Books, QuickProvider, open_books
@@ -117,19 +116,18 @@ def play_quick(call: QuickCall, seed: int) -> QuickResult:
 
 
 async def _take(call: QuickCall, seed: int) -> QuickResult:
-    broken: list[BaseException] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: broken.append(_fault(context)))
+    broken = collect_faults()
     settings = ServerSettings.for_dialect(call.agent.model.provider, call.server)
     samples = Samples(track=partial(ToldTrack, settings), render=call.speech.render)
     rng = stream(seed, "server")
     session = ServerSession(call.model, call.speech, ToldEar(call.speech), rng, settings, samples)
-    script = Script(call.caller, lambda item_id: _tool_of(session, item_id))
-    line = QuickLine(_limited(call), call.speech, script)
+    script = Script(call.caller, session.tool_of)
+    line = QuickLine(call.line.until(call.limit_ms), call.speech, script)
     connector = Network(Gathering(MemoryConnector(lambda: session)), call.network, lambda: line.now_ms)
     async with open_books(call.provider, seed) as behind:
         ledger = behind.ledger if behind else None
         result = await run(call.agent, line, connector=connector, ledger=ledger, deps=call.deps, party=call.party)
-        books = await behind.close(_loop_ms() - line.now_ms) if behind else None
+        books = await behind.close(loop_ms() - line.now_ms) if behind else None
     if broken:
         raise broken[0]
     assert line.ended_ms is not None
@@ -148,25 +146,3 @@ async def _take(call: QuickCall, seed: int) -> QuickResult:
         untold=result.untold,
         books=books,
     )
-
-
-def _loop_ms() -> Ms:
-    return round(asyncio.get_running_loop().time() * 1000)
-
-
-def _limited(call: QuickCall) -> LineSettings:
-    """The line, ended at the limit of the call if it does not break before."""
-    settings = call.line
-    if settings.close_at_ms is not None and settings.close_at_ms <= call.limit_ms:
-        return settings
-    return replace(settings, close_at_ms=call.limit_ms, close_reason=f"ended at limit_ms {call.limit_ms}")
-
-
-def _tool_of(session: ServerSession, item_id: ItemId) -> str | None:
-    """The tool whose spoken argument this item is."""
-    return next((spoken.tool for spoken in session.spoken if spoken.item_id == item_id), None)
-
-
-def _fault(context: Mapping[str, Any]) -> BaseException:
-    """What a callback or a task raised that nobody waited for."""
-    return context.get("exception") or SimulationError(str(context["message"]))

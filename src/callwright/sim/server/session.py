@@ -110,6 +110,10 @@ class ServerSession:
         """Every reply as the model made it."""
         return self._common.history.spoken
 
+    def tool_of(self, item_id: ItemId) -> str | None:
+        """The tool that the reply with this item called, if any."""
+        return next((spoken.tool for spoken in self.spoken if spoken.item_id == item_id), None)
+
     @property
     def confirmations(self) -> tuple[Confirmation, ...]:
         """Each time the caller was found to speak over a reply."""

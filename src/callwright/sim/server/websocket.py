@@ -35,6 +35,7 @@ from websockets.protocol import State
 from callwright.audio.formats import PCM16_24K, AudioFormat, parse_format
 from callwright.errors import RemoteProtocolError, UsageError
 from callwright.ids import Ms
+from callwright.sim.loop import loop_ms
 from callwright.sim.server.memory import Peer
 from callwright.wire.client import InputAudioBufferAppend
 from callwright.wire.codec import ServerDecoder, decode_client
@@ -79,7 +80,7 @@ class RealtimeServer:
         self._port = port
         self._key = key
         self._sessions_max = math.inf if sessions_max is None else sessions_max
-        self._now_ms = now_ms or _loop_ms
+        self._now_ms = now_ms or loop_ms
         self._drain_ms = drain_ms
         self._count = 0
         self._open: dict[ServerConnection, _Served | None] = {}
@@ -172,10 +173,6 @@ class RealtimeServer:
                 served.meter.in_ms,
                 served.meter.out_ms,
             )
-
-
-def _loop_ms() -> Ms:
-    return round(asyncio.get_running_loop().time() * 1000)
 
 
 class _Served:
