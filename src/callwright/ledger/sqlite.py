@@ -2,7 +2,9 @@
 
 Every commit is on the disk before it is reported (``synchronous=FULL``): the row that says "this may be sent" must not
 be lost with the power. Before SQLite 3.51.3 the journal is the rollback journal, as the write-ahead log could lose a
-checkpoint there; from then on it is the write-ahead log. Tables are STRICT; the file carries the number of its schema.
+checkpoint there; from then on it is the write-ahead log. A rollback journal is kept, and commits by zeros over its
+header, which are synced (``PERSIST``). One that is deleted could be back after the power was lost, since its directory
+is not synced, and would then undo what was committed. Tables are STRICT; the file carries the number of its schema.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ class SQLiteStore:
 
     def _prepare(self, path: str) -> None:
         run = self._connection.execute
-        run(f"PRAGMA journal_mode={'WAL' if sqlite3.sqlite_version_info >= _WAL_FROM else 'DELETE'}")
+        run(f"PRAGMA journal_mode={'WAL' if sqlite3.sqlite_version_info >= _WAL_FROM else 'PERSIST'}")
         run("PRAGMA synchronous=FULL")
         run("BEGIN IMMEDIATE")
         version, owner = run("PRAGMA user_version").fetchone()[0], run("PRAGMA application_id").fetchone()[0]
