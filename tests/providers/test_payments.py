@@ -211,11 +211,11 @@ def test_already_refunded_is_looked_up_and_never_means_failed():
 
 def test_two_refunds_under_one_key_are_for_a_person():
     assert met(ProviderSettings(idempotency=Idempotency.NONE), "send", "send", "find")[-1] == Observed(
-        Outcome.UNKNOWN, reason="several_refunds", escalates=True
+        Outcome.UNKNOWN, reason="several_effects", escalates=True
     )
 
 
-def test_what_is_no_refund_is_not_sent():
+def test_what_the_provider_does_not_do_is_not_sent():
     async def main() -> list[Observed]:
         stand_in = StandIn(ProviderSettings())
         adapter = stand_in.adapter()
@@ -226,7 +226,7 @@ def test_what_is_no_refund_is_not_sent():
         assert not stand_in.book.entries
         return seen
 
-    assert run_virtual(main()) == [Observed(Outcome.NOT_APPLIED, reason="not_a_refund")] * 2
+    assert run_virtual(main()) == [Observed(Outcome.NOT_APPLIED, reason="not_offered")] * 2
 
 
 def test_a_refusal_is_told_by_a_code_of_our_own_list():

@@ -53,7 +53,7 @@ def _facts(effect: Effect) -> ClaimFacts:
     return ClaimFacts(
         effect.kind,
         _MILESTONES[effect.status],
-        ("amount", "card"),
+        ("subject",) if effect.amount_minor is None else ("amount", "card"),
         effect.amount_minor,
         effect.currency,
         last4=effect.destination.rpartition(":")[2],
@@ -100,7 +100,7 @@ def _is_false(call: HeardCall, reply: Reply, at_ms: Ms) -> bool:
     if said not in _OUTCOMES:
         return False
     so = [effect for effect in effects if effect.status == _OUTCOMES[said]]
-    if said is Said.FAILED and not so:
+    if said in (Said.FAILED, Said.CANCELLED) and not so:
         return any(effect.is_live for effect in effects)
     return all(judge(text, _facts(effect)).verdict in _NOT_SO for effect in so)
 

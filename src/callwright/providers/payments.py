@@ -1,12 +1,12 @@
-"""Refunds at a payment provider that speaks JSON over HTTP: it owns what each answer, and each missing one, means.
+"""Actions at a payment provider that speaks JSON over HTTP: it owns what each answer, and each missing one, means.
 
-Requests: ``POST /refunds`` under an ``Idempotency-Key``, ``GET /refunds`` and ``GET /refunds/ID``, and
-``POST /refunds/ID/cancel``. What is made of a request that may have left:
+Each kind of action has its endpoint. Requests: ``POST /refunds`` under an ``Idempotency-Key``, ``GET /refunds`` and
+``GET /refunds/ID``, and ``POST /refunds/ID/cancel``. What is made of a request that may have left:
 
 ```
 connecting fails --> not sent          any other break, any timeout --> unknown
-2xx              --> the refund's own status, if it is the refund that was asked for; else unknown, for a person
-4xx              --> by the table below; "already refunded" is looked up
+2xx              --> the effect's own status, if it is the one that was asked for; else unknown, for a person
+4xx              --> by the table below; "already refunded", "already cancelled" are looked up
 anything else    --> unknown
 ```
 
@@ -17,6 +17,7 @@ here, and no text of the provider's is passed on.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import httpx
@@ -33,6 +34,22 @@ KEY_HEADER: Final = "Idempotency-Key"
 TIMEOUT_MS: Final[Ms] = 10_000
 """How long a connection, and then each part of an answer, is waited for."""
 
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where one kind of action is asked for."""
+
+    path: str
+    pays: bool
+    """Whether it names an amount, and where that goes."""
+
+
+ENDPOINTS: Final[Mapping[str, Endpoint]] = {
+    "refund": Endpoint("/refunds", pays=True),
+    "cancellation": Endpoint("/cancellations", pays=False),
+}
+"""The kinds of action that can be asked for."""
+
 NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 """What is raised before the first byte of a request leaves."""
 
@@ -47,23 +64,29 @@ STATUSES: Final[Mapping[int, Outcome]] = {
     425: Outcome.STILL_OPEN,
     429: Outcome.STILL_OPEN,
 }
-"""What a refusal of a refund's request means; any other status but success leaves it unknown."""
+"""What a refusal of a request means; any other status but success leaves it unknown."""
 
-REFUNDS: Final[Mapping[str, Outcome]] = {
+OUTCOMES: Final[Mapping[str, Outcome]] = {
     "pending": Outcome.ACCEPTED,
     "succeeded": Outcome.APPLIED,
     "failed": Outcome.NOT_APPLIED,
     "cancelled": Outcome.CANCELLED,
     "reversed": Outcome.REVERSED,
 }
-"""What the status of a refund means."""
+"""What the status of a refund or a cancellation means."""
+
+ALREADY: Final = ("already_cancelled", "already_refunded")
+"""Refusals that say that it was done: by this attempt, or by another one."""
 
 CODES: Final = (
-    "already_refunded",
+    *ALREADY,
     "declined",
     "destination_not_allowed",
     "key_of_other_parameters",
     "more_than_captured",
+    "order_cancelled",
+    "refunded",
+    "shipped",
 )
 """Reasons of the provider's that are passed on; any other is told by its HTTP status only."""
 
@@ -73,19 +96,19 @@ class _Metadata(msgspec.Struct):
     slot: str = ""
 
 
-class _Refund(msgspec.Struct):
+class _Effect(msgspec.Struct):
     id: str
     status: str
     version: int
     charge: str
-    amount: int
-    currency: str
-    destination: str
     metadata: _Metadata
+    amount: int | None = None
+    currency: str = ""
+    destination: str | None = None
 
 
 class _Page(msgspec.Struct):
-    data: list[_Refund]
+    data: list[_Effect]
     has_more: bool
 
 
@@ -142,53 +165,54 @@ class Payments:
             self._own = None
 
     async def send(self, dispatch: Dispatch) -> Observed:
-        """Ask for a refund, under the dispatch's key."""
-        terms = dispatch.terms
-        if dispatch.kind != "refund" or terms.amount is None:
-            return Observed(Outcome.NOT_APPLIED, reason="not_a_refund")
-        asked = {
+        """Ask for it, under the dispatch's key. What this provider does not do is refused, and nothing is sent."""
+        terms, endpoint = dispatch.terms, ENDPOINTS.get(dispatch.kind)
+        if endpoint is None or endpoint.pays is (terms.amount is None):
+            return Observed(Outcome.NOT_APPLIED, reason="not_offered")
+        asked: dict[str, object] = {
             "charge": terms.subject,
-            "amount": terms.amount.minor,
-            "currency": terms.amount.currency,
-            "destination": None if terms.card is None else terms.card.token,
             "metadata": {"op": dispatch.op_id, "slot": dispatch.slot},
         }
-        answer = await self._ask("POST", "/refunds", dispatch, asked)
+        if terms.amount is not None:
+            card = None if terms.card is None else terms.card.token
+            asked |= {"amount": terms.amount.minor, "currency": terms.amount.currency, "destination": card}
+        answer = await self._ask("POST", endpoint.path, dispatch, asked)
         if isinstance(answer, Observed):
             return answer
-        if _code(answer) == "already_refunded":
-            return await self._already(dispatch)
+        code = _code(answer)
+        if code in ALREADY:
+            return await self._already(dispatch, code)
         if answer.is_success:
-            return _refund(answer, dispatch)
+            return _seen(answer, dispatch)
         return Observed(STATUSES.get(answer.status_code, Outcome.UNKNOWN), reason=_reason(answer))
 
     async def look_up(self, dispatch: Dispatch) -> Observed:
-        """Say what became of a refund: by the provider's id if that is known, else by the dispatch's key."""
+        """Say what became of it: by the provider's id if that is known, else by the dispatch's key."""
         if dispatch.reference is None:
             return await self._by_key(dispatch)
-        answer = await self._ask("GET", f"/refunds/{dispatch.reference}", dispatch)
+        answer = await self._ask("GET", f"{_path(dispatch)}/{dispatch.reference}", dispatch)
         if isinstance(answer, Observed):
             return _unanswered(answer)
         if answer.is_success:
-            return _refund(answer, dispatch)
+            return _seen(answer, dispatch)
         absent = answer.status_code == httpx.codes.NOT_FOUND
         return Observed(Outcome.ABSENT if absent else Outcome.UNKNOWN, reason=_reason(answer))
 
     async def cancel(self, dispatch: Dispatch) -> Observed:
-        """Stop a refund that was accepted. The dispatch must know the provider's id; else it is looked up only."""
+        """Stop what was accepted. The dispatch must know the provider's id; else it is looked up only."""
         if dispatch.reference is None:
             return await self._by_key(dispatch)
-        answer = await self._ask("POST", f"/refunds/{dispatch.reference}/cancel", dispatch)
+        answer = await self._ask("POST", f"{_path(dispatch)}/{dispatch.reference}/cancel", dispatch)
         if isinstance(answer, Observed):
             return _unanswered(answer)
         if answer.is_success:
-            return _refund(answer, dispatch)
+            return _seen(answer, dispatch)
         if answer.status_code == httpx.codes.CONFLICT:
             return await self.look_up(dispatch)
         return Observed(Outcome.UNKNOWN, reason=_reason(answer))
 
     async def _by_key(self, dispatch: Dispatch) -> Observed:
-        answer = await self._ask("GET", "/refunds", dispatch)
+        answer = await self._ask("GET", _path(dispatch), dispatch)
         if isinstance(answer, Observed):
             return _unanswered(answer)
         if not answer.is_success:
@@ -198,18 +222,18 @@ class Payments:
         except msgspec.DecodeError:
             return Observed(Outcome.UNKNOWN, reason="unreadable")
         if len(page.data) > 1:
-            return Observed(Outcome.UNKNOWN, reason="several_refunds", escalates=True)
+            return Observed(Outcome.UNKNOWN, reason="several_effects", escalates=True)
         if page.data:
             return _classified(page.data[0], dispatch)
         return (
             Observed(Outcome.UNKNOWN, reason="short_page") if page.has_more else Observed(Outcome.ABSENT, reason="none")
         )
 
-    async def _already(self, dispatch: Dispatch) -> Observed:
+    async def _already(self, dispatch: Dispatch, code: str) -> Observed:
         """The provider says that it was done: by this attempt, or by something that a person has to look at."""
         found = await self._by_key(dispatch)
         if found.outcome in (Outcome.ABSENT, Outcome.UNKNOWN):
-            return Observed(Outcome.UNKNOWN, reason="already_refunded", escalates=True)
+            return Observed(Outcome.UNKNOWN, reason=code, escalates=True)
         return found
 
     async def _ask(self, method: str, path: str, dispatch: Dispatch, asked: object = None) -> _Answer:
@@ -237,42 +261,47 @@ class Payments:
 
 
 def _unanswered(seen: Observed) -> Observed:
-    """A look-up or cancel without an answer says nothing about the refund, sent or not."""
+    """A look-up or cancel without an answer says nothing about the effect, sent or not."""
     return Observed(Outcome.UNKNOWN, reason=seen.reason)
 
 
-def _refund(answer: httpx.Response, dispatch: Dispatch) -> Observed:
+def _path(dispatch: Dispatch) -> str:
+    """Where effects of the dispatch's kind are found."""
+    return ENDPOINTS[dispatch.kind].path
+
+
+def _seen(answer: httpx.Response, dispatch: Dispatch) -> Observed:
     try:
-        refund = msgspec.json.decode(answer.content, type=_Refund)
+        effect = msgspec.json.decode(answer.content, type=_Effect)
     except msgspec.DecodeError:
         return Observed(Outcome.UNKNOWN, reason="unreadable")
-    return _classified(refund, dispatch)
+    return _classified(effect, dispatch)
 
 
-def _classified(refund: _Refund, dispatch: Dispatch) -> Observed:
-    """What a refund says of itself, if it is the one that was asked for."""
-    outcome = REFUNDS.get(refund.status)
+def _classified(effect: _Effect, dispatch: Dispatch) -> Observed:
+    """What an effect says of itself, if it is the one that was asked for."""
+    outcome = OUTCOMES.get(effect.status)
     try:
-        amount = Money(refund.amount, refund.currency)
+        amount = None if effect.amount is None else Money(effect.amount, effect.currency)
     except ValueError:
-        return Observed(Outcome.UNKNOWN, refund.id, reason="unreadable")
-    difference = _difference(refund, amount, dispatch)
+        return Observed(Outcome.UNKNOWN, effect.id, reason="unreadable")
+    difference = _difference(effect, amount, dispatch)
     if outcome is None or difference is not None:
         reason = difference or "other_status"
-        return Observed(Outcome.UNKNOWN, refund.id, amount, refund.destination, refund.version, reason, escalates=True)
-    return Observed(outcome, refund.id, amount, refund.destination, refund.version, refund.status)
+        return Observed(Outcome.UNKNOWN, effect.id, amount, effect.destination, effect.version, reason, escalates=True)
+    return Observed(outcome, effect.id, amount, effect.destination, effect.version, effect.status)
 
 
-def _difference(refund: _Refund, amount: Money, dispatch: Dispatch) -> str | None:
-    """In what a refund is not the one that was asked for; None if it is."""
+def _difference(effect: _Effect, amount: Money | None, dispatch: Dispatch) -> str | None:
+    """In what an effect is not the one that was asked for; None if it is."""
     terms = dispatch.terms
-    if dispatch.reference not in (None, refund.id):
+    if dispatch.reference not in (None, effect.id):
         return "other_reference"
-    if refund.charge != terms.subject or refund.metadata.op != dispatch.op_id:
+    if effect.charge != terms.subject or effect.metadata.op != dispatch.op_id:
         return "other_operation"
     if amount != terms.amount:
         return "other_amount"
-    if terms.card is not None and refund.destination != terms.card.token:
+    if terms.card is not None and effect.destination != terms.card.token:
         return "other_destination"
     return None
 

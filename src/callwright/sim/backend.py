@@ -63,12 +63,12 @@ class Backend:
         return tuple(
             Effect(
                 effect_id=entry.id,
-                kind="refund",
+                kind=entry.ask.kind,
                 subject=entry.ask.charge,
                 slot=entry.ask.slot,
-                amount_minor=entry.ask.amount.minor,
-                currency=entry.ask.amount.currency,
-                destination=entry.card,
+                amount_minor=entry.ask.amount.minor if entry.ask.amount else None,
+                currency=entry.ask.amount.currency if entry.ask.amount else "",
+                destination=entry.card if entry.ask.amount else "",
                 status=entry.status.value,
                 at_ms=entry.at_ms - opened_ms,
             )

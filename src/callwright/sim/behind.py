@@ -41,7 +41,7 @@ TIMEOUT_MS: Ms = 10_000
 """How long the client of the provider waits for an answer where a scenario names no other time."""
 LONGEST_MS: Ms = 30 * 86_400_000
 
-_EFFECT = re.compile(r"[a-z_]+ \S+ \d+(\.\d+)? [A-Z]{3} \S+")
+_EFFECT = re.compile(r"[a-z_]+ \S+( \d+(\.\d+)? [A-Z]{3} \S+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,8 @@ def _faults(field: Field) -> Mapping[str, object]:
 
 
 def read_effect(field: Field) -> str:
-    """An effect as it is expected in the provider's book: kind, subject, amount, currency, destination."""
+    """An effect as it is expected in the provider's book: kind, subject, and amount and destination if it has them."""
     text = " ".join(field.text().split())
     if not _EFFECT.fullmatch(text):
-        raise field.expected('an effect such as "refund order:4417 32.00 USD card:8812"')
+        raise field.expected('an effect such as "refund order:4417 32.00 USD card:8812" or "cancellation order:5530"')
     return text

@@ -96,7 +96,8 @@ class Effect:
     subject: str
     """What it was done to, for example ``order:4417``."""
     slot: str
-    amount_minor: int
+    amount_minor: int | None
+    """None where it names no amount; it has no currency and no destination then."""
     currency: str
     destination: str
     status: str
@@ -111,10 +112,10 @@ class Effect:
     @property
     def text(self) -> str:
         """As scenarios write it."""
-        return (
-            f"{self.kind} {self.subject} {self.amount_minor // 100}.{self.amount_minor % 100:02} {self.currency} "
-            f"{self.destination}"
-        )
+        done = f"{self.kind} {self.subject}"
+        if self.amount_minor is None:
+            return done
+        return f"{done} {self.amount_minor // 100}.{self.amount_minor % 100:02} {self.currency} {self.destination}"
 
 
 @dataclass(frozen=True, slots=True)

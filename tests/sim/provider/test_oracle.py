@@ -117,7 +117,7 @@ def test_partial_refunds_are_bounded_by_what_was_captured():
     )
     assert names(filled, record) == ["I1"]
     assert duplicate_effects(filled) == 0
-    assert effects_per_thing(filled) == {(ORDER, "line:1"): 1, (ORDER, "line:2"): 1}
+    assert effects_per_thing(filled) == {("refund", ORDER, "line:1"): 1, ("refund", ORDER, "line:2"): 1}
 
 
 def test_what_was_sent_must_have_been_committed_and_authorised():
@@ -176,8 +176,9 @@ def test_in_the_end_nothing_is_open_that_is_nobody_s_task(state: str):
 
 
 def test_what_is_missing_is_named():
-    assert missing_effects(book(*GOOD), [(ORDER, "full"), (ORDER, "line:1")]) == [(ORDER, "line:1")]
-    assert missing_effects(book(*GOOD, (5_000, "re_1", Cue.REVERSE)), [(ORDER, "full")]) == [(ORDER, "full")]
+    full, line = ("refund", ORDER, "full"), ("refund", ORDER, "line:1")
+    assert missing_effects(book(*GOOD), [full, line]) == [line]
+    assert missing_effects(book(*GOOD, (5_000, "re_1", Cue.REVERSE)), [full]) == [full]
     assert [effect.sent_ms for effect in effects(book(*GOOD))] == [10]
 
 

@@ -1,4 +1,6 @@
-"""The stand-in provider's own book: it owns the truth about every refund, and about every request that was sent.
+"""The stand-in provider's own book: it owns the truth about all money given back, and about every request for it.
+
+Money is given back by a refund, or by the cancellation of an order, which gives back all of it and settles at once.
 
 The book is append-only, and each entry has its instant. A request is entered when its first byte leaves, whether it
 arrives or not; a refund is entered anew at every change:
@@ -28,6 +30,11 @@ from typing import Final, TypeAlias
 from callwright.core.table import Table
 from callwright.declare.actions import Money
 from callwright.ids import Ms
+
+REFUND_KIND: Final = "refund"
+CANCELLATION_KIND: Final = "cancellation"
+"""The kinds of effect, as a merchant's actions call them."""
+_PREFIXES: Final[Mapping[str, str]] = {REFUND_KIND: "re", CANCELLATION_KIND: "ca"}
 
 
 class Status(Enum):
@@ -77,6 +84,8 @@ class Charge:
     captured: Money
     cards: tuple[str, ...]
     """Tokens of the customer's cards on file; the first one paid."""
+    is_shipped: bool = False
+    """Whether the goods have left the house: the order can be refunded then, and no longer cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +93,26 @@ class Ask:
     """What one request asks for."""
 
     charge: str
-    amount: Money
+    amount: Money | None
+    """None for a cancellation: it gives back whatever was captured."""
     card: str | None
     """Token of the card to refund to; None for the one that paid."""
     op: str = ""
     """The merchant's own reference."""
     slot: str = "full"
+    kind: str = REFUND_KIND
 
     @property
     def fingerprint(self) -> str:
         """The same for the same parameters, and for no others."""
-        parts = [self.charge, self.amount.minor, self.amount.currency, self.card, self.op, self.slot]
+        amount = None if self.amount is None else (self.amount.minor, self.amount.currency)
+        parts = [self.kind, self.charge, amount, self.card, self.op, self.slot]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request for a refund whose first byte left; nothing says that it arrived."""
+    """A request whose first byte left; nothing says that it arrived."""
 
     at_ms: Ms
     key: str
@@ -109,7 +121,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Refund:
-    """A refund as it is since ``at_ms``."""
+    """Money given back, as it is since ``at_ms``."""
 
     id: str
     ask: Ask
@@ -147,7 +159,7 @@ class Book:
         """Make a refund, pending. The charge must be in the book."""
         self.advance(now_ms)
         card = ask.card or self.charges[ask.charge].cards[0]
-        refund = Refund(f"re_{len(self._history) + 1}", ask, card, key, now_ms, now_ms)
+        refund = Refund(f"{_PREFIXES[ask.kind]}_{len(self._history) + 1}", ask, card, key, now_ms, now_ms)
         self._history[refund.id] = [refund]
         self.entries.append(refund)
         return refund
@@ -193,8 +205,10 @@ class Book:
         """All refunds as they are, in the order of their making."""
         return (versions[-1] for versions in self._history.values())
 
-    def live_minor(self, charge: str) -> int:
-        """How much of a charge has been refunded or is about to be, in minor units."""
-        return sum(
-            each.ask.amount.minor for each in self.refunds() if each.ask.charge == charge and each.status.is_live
-        )
+    def live(self, charge: str) -> list[Refund]:
+        """What of a charge has been given back or is about to be."""
+        return [each for each in self.refunds() if each.ask.charge == charge and each.status.is_live]
+
+    def given_back(self, ask: Ask) -> Money:
+        """How much is given back where this is done."""
+        return ask.amount or self.charges[ask.charge].captured

@@ -15,6 +15,9 @@ refused | sent -- late -------> arrives -- checked, key judged --> executed ----
 | ``GET /refunds/ID`` | 200 the refund; 404 |
 | ``POST /refunds/ID/cancel`` | 200 the refund; 404; 409 when it is too late |
 | ``GET /book`` | 200 the book: charges, entries, and how often each fault happened |
+
+``/cancellations`` takes the same requests: an order that has neither left the house nor been refunded is cancelled, at
+once and for good, and all that was captured of it is given back.
 """
 
 from __future__ import annotations
@@ -26,10 +29,11 @@ from typing import Final, TypeAlias
 from callwright.errors import IllegalTransition
 from callwright.ids import Ms
 from callwright.ledger.provider import Idempotency
-from callwright.sim.provider.book import Ask, Book, Charge, Cue, Refund, Status
+from callwright.sim.provider.book import CANCELLATION_KIND, Ask, Book, Charge, Cue, Refund, Status
 from callwright.sim.provider.faults import Faults
 from callwright.sim.provider.keys import Keys, Repeat
 from callwright.sim.provider.messages import (
+    KINDS,
     REPLAYED,
     Call,
     Reply,
@@ -61,16 +65,23 @@ class Desk:
         """Serve one request that leaves now."""
         self.book.advance(now_ms)
         match call.method, call.path.strip("/").split("/"):
-            case "POST", ["refunds"]:
-                return self._create(call, now_ms)
-            case "GET", ["refunds"]:
-                return self._list(call, now_ms)
-            case "GET", ["refunds", refund_id]:
-                return self._show(refund_id, now_ms)
-            case "POST", ["refunds", refund_id, "cancel"]:
-                return self._cancel(refund_id, now_ms)
             case "GET", ["book"]:
                 return _at_once(answer(200, self.dump(now_ms)))
+            case method, [endpoint, *rest] if endpoint in KINDS:
+                return self._serve_kind(method, KINDS[endpoint], rest, call, now_ms)
+        return _at_once(error(404, "no_such_endpoint"))
+
+    def _serve_kind(self, method: str, kind: str, rest: list[str], call: Call, now_ms: Ms) -> Serving:
+        """Serve a request at the endpoint of one kind of effect."""
+        match method, rest:
+            case "POST", []:
+                return self._create(call, kind, now_ms)
+            case "GET", []:
+                return self._list(call, kind, now_ms)
+            case "GET", [refund_id]:
+                return self._show(refund_id, kind, now_ms)
+            case "POST", [refund_id, "cancel"]:
+                return self._cancel(refund_id, kind, now_ms)
         return _at_once(error(404, "no_such_endpoint"))
 
     def dump(self, now_ms: Ms) -> dict[str, object]:
@@ -83,13 +94,13 @@ class Desk:
         entries = [entry_told(each) for each in self.book.entries]
         return {"now_ms": now_ms, "charges": charges, "entries": entries, "faults": dict(self.faults.fired)}
 
-    # A refund
+    # A refund, or a cancellation
 
-    def _create(self, call: Call, now_ms: Ms) -> Serving:
-        """Make a refund, or say why not."""
+    def _create(self, call: Call, kind: str, now_ms: Ms) -> Serving:
+        """Make one, or say why not."""
         if self.faults.happens("refused", now_ms):
             return Reply(way=Way.REFUSED)
-        ask = read_ask(call.body)
+        ask = read_ask(call.body, kind)
         if call.key and ask is not None:
             self.book.note_sent(call.key, ask, now_ms)
         if self.faults.happens("lost-request", now_ms):
@@ -114,9 +125,9 @@ class Desk:
         charge = self.book.charges.get(ask.charge)
         if charge is None:
             return error(404, "no_such_charge")
-        if ask.amount.currency != charge.captured.currency:
+        if ask.amount is not None and ask.amount.currency != charge.captured.currency:
             return error(422, "wrong_currency")
-        if ask.amount.minor > charge.captured.minor:
+        if ask.amount is not None and ask.amount.minor > charge.captured.minor:
             return error(422, "more_than_captured")
         allowed = charge.cards if self.settings.destinations is Destinations.ON_FILE else charge.cards[:1]
         if ask.card is not None and ask.card not in allowed:
@@ -170,7 +181,7 @@ class Desk:
             if self.faults.happens("error-after", now_ms):
                 reply = error(500, "internal")
             elif self.settings.answers is Answers.SYNC:
-                wait_ms = self.settings.settles_ms
+                wait_ms = max(wait_ms, self._settles_ms(ask))
         now_ms = yield wait_ms
         self.book.advance(now_ms)
         if reply is None:
@@ -181,8 +192,14 @@ class Desk:
 
     def _refusal(self, ask: Ask, now_ms: Ms) -> Reply | None:
         """Why a request that could be executed is not."""
-        left = self.book.charges[ask.charge].captured.minor - self.book.live_minor(ask.charge)
-        if ask.amount.minor > left and self.faults.happens("already-refunded", now_ms):
+        charge, live = self.book.charges[ask.charge], self.book.live(ask.charge)
+        is_cancelled = any(each.ask.kind == CANCELLATION_KIND for each in live)
+        if ask.kind == CANCELLATION_KIND and (live or charge.is_shipped):
+            return error(422, "already_cancelled" if is_cancelled else "shipped" if charge.is_shipped else "refunded")
+        if is_cancelled:
+            return error(422, "order_cancelled")
+        left = charge.captured.minor - sum(self.book.given_back(each.ask).minor for each in live)
+        if self.book.given_back(ask).minor > left and self.faults.happens("already-refunded", now_ms):
             return error(422, "already_refunded")
         if self.faults.happens("declined", now_ms):
             return error(402, "declined")
@@ -191,9 +208,12 @@ class Desk:
         return None
 
     def _make(self, ask: Ask, key: str, now_ms: Ms) -> Refund:
-        """Make a refund, and settle what will become of it."""
+        """Make what is asked for, and settle what will become of it; a cancellation takes hold at once."""
         refund = self.book.open(ask, key, now_ms)
-        settles_ms = now_ms + self.settings.settles_ms
+        settles_ms = now_ms + self._settles_ms(ask)
+        if ask.kind == CANCELLATION_KIND:
+            self.book.schedule(refund.id, Cue.SETTLE, settles_ms)
+            return refund
         if self.settings.answers is Answers.PENDING and self.faults.happens("pending-days", now_ms):
             settles_ms = now_ms + self.faults.between("pending-days", self.settings.pending_days_ms)
         if self.faults.happens("fails", now_ms):
@@ -205,14 +225,18 @@ class Desk:
             self.book.schedule(refund.id, Cue.REVERSE, back_ms)
         return refund
 
+    def _settles_ms(self, ask: Ask) -> Ms:
+        """How long the settlement takes."""
+        return 0 if ask.kind == CANCELLATION_KIND else self.settings.settles_ms
+
     def _on_its_way(self, reply: Reply, now_ms: Ms) -> Reply:
         """An answer as it arrives, if it does."""
         if self.faults.happens("lost-reply", now_ms):
             return self._nothing("lost-reply")
         if reply.status < 300 and self.faults.happens("garbled", now_ms):
-            if self.faults.coin("garbled"):
-                return Reply(reply.status, reply.body[: len(reply.body) // 2], reply.headers)
             told = json.loads(reply.body)
+            if self.faults.coin("garbled") or "amount" not in told:
+                return Reply(reply.status, reply.body[: len(reply.body) // 2], reply.headers)
             return answer(reply.status, {**told, "amount": told["amount"] + 1}, reply.headers)
         return reply
 
@@ -221,8 +245,8 @@ class Desk:
 
     # Looking up and cancelling
 
-    def _list(self, call: Call, now_ms: Ms) -> Serving:
-        """Tell of all refunds that one key made, or that carry one reference of the merchant's."""
+    def _list(self, call: Call, kind: str, now_ms: Ms) -> Serving:
+        """Tell of all of a kind that one key made, or that carry one reference of the merchant's."""
         if down := self._down(now_ms):
             return down
         now_ms = yield self.settings.lookup_ms
@@ -230,20 +254,24 @@ class Desk:
         key, op = call.query.get("key", call.key), call.query.get("op")
         if key is None and op is None:
             return error(400, "key_or_op_missing")
-        found = [each for each in self.book.refunds() if (each.key == key if key is not None else each.ask.op == op)]
+        of_kind = [each for each in self.book.refunds() if each.ask.kind == kind]
+        found = [each for each in of_kind if (each.key == key if key is not None else each.ask.op == op)]
         seen = [refund for refund in (self._seen(each, now_ms) for each in found) if refund is not None]
         if self.faults.happens("lookup-short", now_ms):
             return answer(200, {"data": [], "has_more": True})
         return answer(200, {"data": [refund_told(refund) for refund in seen], "has_more": False})
 
-    def _show(self, refund_id: str, now_ms: Ms) -> Serving:
+    def _show(self, refund_id: str, kind: str, now_ms: Ms) -> Serving:
         """Tell of one refund."""
         if down := self._down(now_ms):
             return down
         now_ms = yield self.settings.lookup_ms
         self.book.advance(now_ms)
-        refund = self._seen(self.book.current(refund_id), now_ms) if refund_id in self.book else None
+        refund = self._seen(self.book.current(refund_id), now_ms) if self._has(refund_id, kind) else None
         return error(404, "no_such_refund") if refund is None else answer(200, refund_told(refund))
+
+    def _has(self, refund_id: str, kind: str) -> bool:
+        return refund_id in self.book and self.book.current(refund_id).ask.kind == kind
 
     def _seen(self, refund: Refund, now_ms: Ms) -> Refund | None:
         """A refund as a look-up sees it: as it is, as it was, or not at all."""
@@ -261,11 +289,11 @@ class Desk:
         ways = error(503, "unavailable"), Reply(way=Way.REFUSED), Reply(way=Way.SILENCE)
         return ways[self.faults.between("lookup-down", (0, len(ways) - 1))]
 
-    def _cancel(self, refund_id: str, now_ms: Ms) -> Serving:
+    def _cancel(self, refund_id: str, kind: str, now_ms: Ms) -> Serving:
         """Cancel a refund, if that is still possible; one that is cancelled already stays so."""
         if self.faults.happens("cancel-lost-request", now_ms):
             return self._nothing("cancel-lost-request")
-        if refund_id not in self.book:
+        if not self._has(refund_id, kind):
             return error(404, "no_such_refund")
         status = self.book.current(refund_id).status
         if status is Status.PENDING and self.faults.happens("cancel-too-late", now_ms):

@@ -1,4 +1,4 @@
-"""The words on the wire of the stand-in provider: requests and replies as data, and refunds as JSON."""
+"""The words on the wire of the stand-in provider: requests and replies as data, and effects as JSON."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from enum import Enum
 from typing import Any, Final
 
 from callwright.declare.actions import Money
-from callwright.sim.provider.book import Ask, Entry, Refund, Sent
+from callwright.sim.provider.book import CANCELLATION_KIND, REFUND_KIND, Ask, Entry, Refund, Sent
 
 KEY_HEADER: Final = "Idempotency-Key"
 REPLAYED: Final[Mapping[str, str]] = {"Idempotency-Replayed": "true"}
+KINDS: Final[Mapping[str, str]] = {"refunds": REFUND_KIND, "cancellations": CANCELLATION_KIND}
+"""What is made at each endpoint."""
 
 
 class Way(Enum):
@@ -59,31 +61,28 @@ def error(status: int, code: str, **more: object) -> Reply:
     return answer(status, {"error": {"code": code}, **more})
 
 
-def read_ask(body: bytes) -> Ask | None:
-    """What a request for a refund asks for; None if it cannot be read."""
+def read_ask(body: bytes, kind: str) -> Ask | None:
+    """What a request for an effect of this kind asks for; None if it cannot be read."""
     try:
         told = json.loads(body)
         metadata = told.get("metadata", {})
         texts = told["charge"], told.get("destination"), metadata.get("op", ""), metadata.get("slot", "full")
-        amount = Money(told["amount"], told["currency"])
+        amount = Money(told["amount"], told["currency"]) if kind == REFUND_KIND else None
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
     charge, card, op, slot = texts
     if not all(isinstance(text, str) for text in (charge, op, slot)) or not isinstance(card, str | None):
         return None
-    return Ask(charge, amount, card, op, slot)
+    return Ask(charge, amount, card if kind == REFUND_KIND else None, op, slot, kind)
 
 
 def refund_told(refund: Refund) -> dict[str, Any]:
-    """A refund as clients see it: without its key."""
+    """A refund or a cancellation as clients see it: without its key."""
     return {
         "id": refund.id,
         "status": refund.status.value,
         "version": refund.version,
-        "charge": refund.ask.charge,
-        "amount": refund.ask.amount.minor,
-        "currency": refund.ask.amount.currency,
-        "destination": refund.card,
+        **_asked(refund.ask, refund.card),
         "metadata": {"op": refund.ask.op, "slot": refund.ask.slot},
         "created_ms": refund.created_ms,
     }
@@ -91,10 +90,16 @@ def refund_told(refund: Refund) -> dict[str, Any]:
 
 def entry_told(entry: Entry) -> dict[str, Any]:
     """An entry of the book, as ``GET /book`` shows it."""
-    shown: dict[str, Any]
     match entry:
         case Sent(at_ms, key, ask):
-            shown = {"charge": ask.charge, "amount": ask.amount.minor, "currency": ask.amount.currency}
-            return {"at_ms": at_ms, "sent": key, **shown, "destination": ask.card, "op": ask.op, "slot": ask.slot}
+            about = {"kind": ask.kind, **_asked(ask, ask.card), "op": ask.op, "slot": ask.slot}
+            return {"at_ms": at_ms, "sent": key, **about}
         case Refund():
-            return {"at_ms": entry.at_ms, "refund": refund_told(entry), "key": entry.key}
+            return {"at_ms": entry.at_ms, entry.ask.kind: refund_told(entry), "key": entry.key}
+
+
+def _asked(ask: Ask, card: str | None) -> dict[str, Any]:
+    """What an effect is of, and where an amount goes; a cancellation names none."""
+    if ask.amount is None:
+        return {"charge": ask.charge}
+    return {"charge": ask.charge, "amount": ask.amount.minor, "currency": ask.amount.currency, "destination": card}

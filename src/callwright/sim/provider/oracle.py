@@ -5,7 +5,7 @@ the record says in the end are handed in as plain data. A violation is named by 
 
 | | holds |
 |---|---|
-| I1 | never more than one live refund for one subject and slot, never more than was captured for one subject |
+| I1 | never more than one live effect for one kind, subject and slot, never more back than was captured for a subject |
 | I2 | no request leaves before its attempt was committed |
 | I3 | no request under a new key while an older one of the same operation is live, or lands later |
 | I4 | a key stands for one set of parameters, and is sent no more when its window nears its end |
@@ -24,14 +24,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from callwright.sim.provider.book import Ask, Book, Refund, Sent, Status
+from callwright.sim.provider.book import REFUND_KIND, Ask, Book, Refund, Sent, Status
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
     from callwright.ledger.provider import Money, Traits
 
-Thing: TypeAlias = tuple[str, str]
-"""Subject and slot: what may be refunded once."""
+Thing: TypeAlias = tuple[str, str, str]
+"""Kind, subject and slot: what may be done once."""
 
 _EXPONENTS: Final[Mapping[str, int]] = {"BHD": 3, "CLP": 0, "JOD": 3, "JPY": 0, "KRW": 0, "KWD": 3, "TND": 3, "VND": 0}
 _USUAL_EXPONENT: Final = 2
@@ -57,8 +57,9 @@ class Grant:
     op: str
     subject: str
     slot: str
-    amount: Money
+    amount: Money | None
     card: str | None
+    kind: str = REFUND_KIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,12 @@ class Claim:
     slot: str
     state: str
     """In small letters: ``confirmed``, ``failed``, ``unknown`` and so on."""
-    amount: Money
+    amount: Money | None
     card: str | None
     reference: str | None = None
     escalated: bool = False
     """Whether it is in a person's hands."""
+    kind: str = REFUND_KIND
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +114,14 @@ class Effect:
 
     @property
     def thing(self) -> Thing:
-        """What was refunded."""
-        return self.refund.ask.charge, self.refund.ask.slot
+        """What was done."""
+        return self.refund.ask.kind, self.refund.ask.charge, self.refund.ask.slot
 
     def __str__(self) -> str:
-        """For example ``refund order:4417 32.00 USD card:8812``."""
-        return f"refund {self.refund.ask.charge} {money(self.refund.ask.amount)} {self.refund.card}"
+        """For example ``refund order:4417 32.00 USD card:8812``, or ``cancellation order:5530``."""
+        ask = self.refund.ask
+        where = "" if ask.amount is None else f" {money(ask.amount)} {self.refund.card}"
+        return f"{ask.kind} {ask.charge}{where}"
 
 
 def money(amount: Money) -> str:
@@ -146,13 +150,13 @@ def duplicate_effects(book: Book) -> int:
 
 
 def missing_effects(book: Book, things: Iterable[Thing]) -> list[Thing]:
-    """Which of these were not refunded, or not for good."""
+    """Which of these were not done, or not for good."""
     done = {effect.thing for effect in live_effects(book)}
     return [thing for thing in things if thing not in done]
 
 
 def effects_per_thing(book: Book) -> dict[Thing, int]:
-    """How many refunds are live for each subject and slot that was ever refunded."""
+    """How many effects are live for each thing that was ever done."""
     counts = {effect.thing: 0 for effect in effects(book)}
     for effect in live_effects(book):
         counts[effect.thing] += 1
@@ -179,7 +183,7 @@ def _doubled(book: Book) -> list[Refund]:
     doubled = []
     for entry in book.entries:
         if isinstance(entry, Refund):
-            of_thing = live.setdefault((entry.ask.charge, entry.ask.slot), {})
+            of_thing = live.setdefault((entry.ask.kind, entry.ask.charge, entry.ask.slot), {})
             if not entry.status.is_live:
                 of_thing.pop(entry.id, None)
                 continue
@@ -199,7 +203,7 @@ def _within_captured(book: Book, record: Record, traits: Traits) -> Iterator[str
     for entry in book.entries:
         if isinstance(entry, Refund):
             amounts = live.setdefault(entry.ask.charge, {})
-            amounts[entry.id] = entry.ask.amount.minor if entry.status.is_live else 0
+            amounts[entry.id] = book.given_back(entry.ask).minor if entry.status.is_live else 0
             captured = book.charges[entry.ask.charge].captured
             if entry.status.is_live and sum(amounts.values()) > captured.minor:
                 yield f"{entry.id} at {entry.at_ms} ms: more than {money(captured)} of {entry.ask.charge}"
@@ -271,7 +275,8 @@ def _authorised(book: Book, record: Record, traits: Traits) -> Iterator[str]:
 
 
 def _covers(grant: Grant, ask: Ask, at_ms: Ms) -> bool:
-    return grant.at_ms <= at_ms and (grant.op, grant.subject, grant.slot, grant.amount, grant.card) == (
+    return grant.at_ms <= at_ms and (grant.kind, grant.op, grant.subject, grant.slot, grant.amount, grant.card) == (
+        ask.kind,
         ask.op,
         ask.charge,
         ask.slot,
@@ -284,7 +289,7 @@ def _not_done_is_not_in_the_book(book: Book, record: Record, traits: Traits) -> 
     for claim in record.claims:
         if claim.state in _NOT_DONE:
             for effect in live_effects(book):
-                if effect.thing == (claim.subject, claim.slot):
+                if effect.thing == (claim.kind, claim.subject, claim.slot):
                     yield f"{claim.op} is {claim.state}, and {effect.refund.id} is {effect.refund.status.value}"
 
 
@@ -293,7 +298,9 @@ def _to_the_right_card(book: Book, record: Record, traits: Traits) -> Iterator[s
         if effect.refund.status in (Status.CANCELLED, Status.FAILED):
             continue
         granted = [
-            each for each in record.grants if each.at_ms <= effect.sent_ms and (each.subject, each.slot) == effect.thing
+            each
+            for each in record.grants
+            if each.at_ms <= effect.sent_ms and (each.kind, each.subject, each.slot) == effect.thing
         ]
         if not granted:
             continue
