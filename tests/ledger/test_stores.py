@@ -12,7 +12,7 @@ from tests.ledger.rows import OP_ID, attempt, one_of_each, operation
 from callwright.errors import LedgerError
 from callwright.ledger.operation import State
 from callwright.ledger.provider import Outcome
-from callwright.ledger.rows import UNRESOLVED, Attempt, Event, Operation, Told
+from callwright.ledger.rows import UNRESOLVED, Attempt, Event, Operation, Outbox, Told
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.ledger.store import KEYS, MemoryStore, Stale, Store, Taken, key_of
 
@@ -49,6 +49,17 @@ def test_rows_are_found_by_their_columns_oldest_first(store):
         assert tx.find(Operation, slot="line:2") == [rows[2]]
         assert tx.find(Operation, state=(State.UNKNOWN, State.PROPOSED)) == [rows[0], rows[6]]
         assert tx.find(Operation, state=State.PROPOSED, slot="line:3") == []
+        assert tx.find(Operation, state=()) == []
+
+
+def test_rows_are_found_by_what_they_lack(store):
+    """What is still owed is what has no time of its settling."""
+    rows = [Outbox(OP_ID, n, "person", "unknown", done_at_ms) for n, done_at_ms in enumerate((None, 5, None, 0))]
+    with store.transaction() as tx:
+        for row in rows:
+            tx.insert(row)
+        assert tx.find(Outbox, done_at_ms=None) == [rows[0], rows[2]]
+        assert tx.find(Outbox, done_at_ms=(None, 5)) == rows[:3]
 
 
 def test_an_exception_undoes_everything_and_reading_sees_what_was_written(store):

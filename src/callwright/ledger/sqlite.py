@@ -103,8 +103,10 @@ class _SQLiteTransaction:
         tests, values = [], []
         for name, value in where.items():
             choices = value if isinstance(value, tuple) else (value,)
-            tests.append(f"{name} IN ({', '.join('?' * len(choices))})")
-            values += [_written(choice) for choice in choices]
+            given = [_written(choice) for choice in choices if choice is not None]
+            nothing = f" OR {name} IS NULL" if None in choices else ""  # IN finds no NULL, not even among NULLs
+            tests.append(f"({name} IN ({', '.join('?' * len(given))}){nothing})")
+            values += given
         condition = f" WHERE {' AND '.join(tests)}" if tests else ""
         rows = self._run(f"SELECT {', '.join(columns_of(table))} FROM {_name(table)}{condition} ORDER BY rowid", values)
         return [_read(table, row) for row in rows]
