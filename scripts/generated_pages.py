@@ -93,7 +93,8 @@ def kind(value: Mapping[str, Any]) -> str:
         what = f"`{value['const']}`"
     elif "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
-        what = {"share": "a share, 0 to 1", "lines": "ids of lines"}.get(name, f"see `{name}`")
+        told_as = {"share": "a share, 0 to 1", "lines": "ids of lines", "drawn_line": "id of a line, or ids of lines"}
+        what = told_as.get(name, f"see `{name}`")
     elif "minimum" in value:
         what = f"{value['minimum']} to {value['maximum']}"
     else:

@@ -10,7 +10,7 @@ import callwright
 from callwright.audio.formats import FRAME_MS, PCM
 from callwright.audio.levels import active_spans, level_dbfs
 from callwright.ids import ItemId, Ms
-from callwright.sim.caller import AUDIBLE_DBFS, Anchor, ScriptedCaller, Step, Trigger, silent_frame
+from callwright.sim.caller import AUDIBLE_DBFS, Anchor, ScriptedCaller, Step, Trigger, drawn, silent_frame
 from callwright.sim.speech import Speech
 
 SPEECH = Speech.load(Path(callwright.__file__).parent / "apps" / "hotel" / "speech")
@@ -180,6 +180,13 @@ def test_a_holding_line_is_the_start_of_the_reply_that_carries_the_call(known_fr
     assert starts(caller)[1] == 3500
 
 
+def test_a_holding_line_is_remembered_while_the_next_reply_is_heard() -> None:
+    script = [step(Anchor.PICKUP, 0, "thank-you"), step(Anchor.HOLDING, 5000, "ask-breakfast", "look_up")]
+    tools = {"item_0": "look_up"}
+    caller, _ = call(script, [(3000, 4200), (6000, 9000)], tool_of=tools.get)
+    assert starts(caller) == [0, 8000]
+
+
 def test_a_second_holding_line_is_not_taken_for_the_first() -> None:
     script = [
         step(Anchor.PICKUP, 0, "thank-you"),
@@ -213,6 +220,14 @@ def test_an_interruption_of_nobody_overlaps_nothing() -> None:
     script = [step(Anchor.PICKUP, 0, "go-on"), step(Anchor.REPLY_START, 4000, "ask-parking")]
     caller, _ = call(script, [(3000, 5000)])
     assert (caller.lines[1].started_ms, caller.lines[1].overlapped_ms) == (7000, 0)
+
+
+def test_a_step_that_is_drawn_may_fall_into_silence_and_is_no_interruption() -> None:
+    script = drawn(
+        [step(Anchor.PICKUP, 0, "go-on"), Step(Trigger(Anchor.REPLY_START, 4000, is_anywhere=True), "ask-pool", 9)], 1
+    )
+    caller, _ = call(script, [(3000, 5000)])
+    assert (caller.lines[1].overlapped_ms, caller.lines[1].is_interruption) == (0, False)
 
 
 def test_c031_a_line_whose_trigger_never_comes_is_told() -> None:

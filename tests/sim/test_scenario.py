@@ -13,7 +13,7 @@ import callwright as cw
 from callwright.audio.formats import PCM16_16K
 from callwright.declare.tools import Tool
 from callwright.errors import ScenarioError, UsageError
-from callwright.sim.caller import Anchor, Step, Trigger
+from callwright.sim.caller import Anchor, Step, Trigger, drawn
 from callwright.sim.line import LineKind
 from callwright.sim.network import NetworkSettings, Stall
 from callwright.sim.scenario import KEYS, REQUIRED, find_scenarios, load_scenario, locate_scenario
@@ -121,6 +121,20 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
     assert str(load_scenario(path).caller[1].when) == text
 
 
+def test_a_range_and_a_list_are_drawn_for_each_seed(app: Path) -> None:
+    text = CHECK_IN.read_text("utf-8")
+    drawn_text = "reply.start + 6500..6600 ms, says: [ask-parking, go-on]"
+    path = write(app, text.replace("reply.start + 6500 ms, says: ask-parking", drawn_text))
+    script = load_scenario(path, tools_of).caller
+    assert script[1] == Step(Trigger(Anchor.REPLY_START, 6500, is_anywhere=True), "ask-parking", 100, ("go-on",))
+    steps = [drawn(script, seed)[1] for seed in range(300)]
+    assert {step.when.offset_ms for step in steps} > {6500, 6600}
+    assert {step.line_id for step in steps} == {"ask-parking", "go-on"}
+    assert all(6500 <= step.when.offset_ms <= 6600 and step.later_ms == 0 for step in steps)
+    assert [drawn(script, seed)[1] for seed in range(9)] == steps[:9]
+    assert drawn(script, 1)[::2] == script[::2]
+
+
 # --- mistakes -----------------------------------------------------------------------------------------------------
 
 
@@ -134,6 +148,10 @@ def test_a_trigger_prints_as_it_is_written(app: Path, text: str) -> None:
         ("reply.start + 6500 ms", "reply.start", "8:12", "and then + N ms"),
         ("reply.start + 6500 ms", "reply.start + 4 s", "8:12", "and then + N ms"),
         ("reply.start + 6500 ms", "reply.start - 4 ms", "8:12", "and then + N ms"),
+        ("reply.start + 6500 ms", "reply.start + 65..65 ms", "8:12", "the latest instant to be later than the first"),
+        ("reply.end + 800 ms", "reply.end + 300..900 ms", "9:12", "expected at least 700 ms"),
+        ("says: go-on", "says: [go-on]", "9:38", "expected a list of at least 2"),
+        ("says: go-on", "says: [go-on, go-in]", "9:46", 'got "go-in"; did you mean "go-on"?'),
         ("reply.end + 800 ms", "reply.end + 300 ms", "9:12", "expected at least 700 ms"),
         ("pickup + 400 ms", "previous.end + 400 ms", "7:12", "expected a line of the caller before it"),
         ("says: go-on", "says: go-in", "9:38", 'expected one of 15 names, nearest go-on, '),

@@ -13,7 +13,7 @@ takes no turn, so the reply stays the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING
@@ -24,10 +24,12 @@ from callwright.audio.formats import FRAME_MS, PCM
 from callwright.audio.levels import level_dbfs
 from callwright.audio.resample import resample
 from callwright.sim.record import CallerLine
+from callwright.sim.seeds import stream
 from callwright.sim.speech import RATE_HZ, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from random import Random
 
     from callwright.ids import ItemId, Ms
 
@@ -62,6 +64,8 @@ class Trigger:
     offset_ms: Ms
     tool: str | None = None
     """The tool whose holding line is meant; only with `Anchor.HOLDING`."""
+    is_anywhere: bool = False
+    """Whether it is drawn by chance, and may as well fall into silence."""
 
     def __str__(self) -> str:
         anchor = f"{self.tool}.{self.anchor.value}" if self.tool else self.anchor.value
@@ -70,7 +74,7 @@ class Trigger:
     @property
     def is_interruption(self) -> bool:
         """Whether a line with this trigger is meant to be spoken over the agent."""
-        return self.anchor in (Anchor.REPLY_START, Anchor.HOLDING)
+        return self.anchor in (Anchor.REPLY_START, Anchor.HOLDING) and not self.is_anywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,25 @@ class Step:
 
     when: Trigger
     line_id: str | None
+    later_ms: Ms = 0
+    """By so much at most the trigger is later, drawn for each call."""
+    or_says: tuple[str, ...] = ()
+    """Other lines; one of all is drawn for each call."""
+
+    def drawn(self, chance: Random) -> Step:
+        """The step as it is in one call."""
+        when, line_id = self.when, self.line_id
+        if self.later_ms:
+            when = replace(when, offset_ms=when.offset_ms + chance.randint(0, self.later_ms))
+        if line_id is not None and self.or_says:
+            line_id = chance.choice((line_id, *self.or_says))
+        return Step(when, line_id)
+
+
+def drawn(script: Sequence[Step], seed: int) -> tuple[Step, ...]:
+    """A script as it is in the call of this seed."""
+    chance = stream(seed, "caller")
+    return tuple(step.drawn(chance) for step in script)
 
 
 @cache
@@ -145,7 +168,7 @@ class ScriptedCaller:
         self._voice = _AgentVoice()
         self._said: list[CallerLine] = []
         self._speaking: _Speaking | None = None
-        self._item: tuple[ItemId, Ms] | None = None  # what he hears since his last line, and since when
+        self._items: dict[ItemId, Ms] = {}  # what he hears since his last line, each since when
         self._done = 0  # steps begun
 
     @property
@@ -165,8 +188,8 @@ class ScriptedCaller:
         """
         is_audible = ear is not self._silence and level_dbfs(ear) >= AUDIBLE_DBFS
         self._voice.hear(now_ms, is_audible, item_id)
-        if is_audible and item_id and self._voice.began_ms is not None and (not self._item or self._item[0] != item_id):
-            self._item = (item_id, now_ms)
+        if is_audible and item_id and self._voice.began_ms is not None:
+            self._items.setdefault(item_id, now_ms)
         if self._speaking is None and self._done < len(self._script):
             self._try_next(now_ms)
         return self._silence if self._speaking is None else self._speak(self._speaking, is_audible)
@@ -194,7 +217,8 @@ class ScriptedCaller:
             case Anchor.REPLY_END:
                 return self._voice.ended_ms
             case Anchor.HOLDING:
-                return self._item[1] if self._item and self._tool_of(self._item[0]) == trigger.tool else None
+                items = reversed(self._items.items())
+                return next((began_ms for item_id, began_ms in items if self._tool_of(item_id) == trigger.tool), None)
 
     def _speak(self, speaking: _Speaking, is_audible: bool) -> PCM:
         frame = speaking.audio[speaking.at : speaking.at + len(self._silence)]
@@ -212,7 +236,7 @@ class ScriptedCaller:
         self._speaking = None
         if not (line.overlapped_ms and line.line_id in self._murmurs):
             self._voice.await_reply(line.ended_ms)
-            self._item = None
+            self._items.clear()
 
     def _line(self, speaking: _Speaking) -> CallerLine:
         ended_ms = speaking.started_ms + speaking.at * 1000 // self.rate_hz

@@ -86,7 +86,9 @@ GAP_MS: Ms = 5_000
 
 _LONGEST_MS: Ms = 6 * 3_600_000
 _AGENT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-_TRIGGER = re.compile(r"(?:(?P<tool>\w+)\.holding|(?P<anchor>[\w.]+)) \+ (?P<offset>\d{1,8}) ms")
+_TRIGGER = re.compile(
+    r"(?:(?P<tool>\w+)\.holding|(?P<anchor>[\w.]+)) \+ (?P<offset>\d{1,8})(?:\.\.(?P<latest>\d{1,8}))? ms"
+)
 _ANCHORS = {anchor.value: anchor for anchor in Anchor if anchor is not Anchor.HOLDING}
 
 ToolsOf: TypeAlias = "Callable[[str], Mapping[str, Tool]]"
@@ -331,32 +333,44 @@ def _steps(field: Field, speech: Speech, agent: str, tools: Mapping[str, Tool] |
         parts = _part(entry, "caller")
         if len(parts) != 2:
             raise entry.error("expected exactly one of says, does beside when")
-        trigger = _trigger(parts["when"], agent, tools)
+        trigger, later_ms = _trigger(parts["when"], agent, tools)
         if trigger.anchor is Anchor.PREVIOUS_END and not steps:
             raise _trigger_error(parts["when"], str(trigger), "expected a line of the caller before it")
         if "does" in parts:
             parts["does"].choice(("hang_up",))
-        steps.append(Step(trigger, line_of(parts["says"], speech, "caller") if "says" in parts else None))
+        line_id, *others = _said(parts["says"], speech) if "says" in parts else (None,)
+        steps.append(Step(trigger, line_id, later_ms, tuple(filter(None, others))))
     return tuple(steps)
 
 
-def _trigger(field: Field, agent: str, tools: Mapping[str, Tool] | None) -> Trigger:
+def _said(field: Field, speech: Speech) -> list[str]:
+    """The line, or the lines of which one is drawn."""
+    lines = field.sequence(2) if field.is_sequence else [field]
+    return [line_of(line, speech, "caller") for line in lines]
+
+
+def _trigger(field: Field, agent: str, tools: Mapping[str, Tool] | None) -> tuple[Trigger, Ms]:
+    """A trigger, and by how much it may be later."""
     text = " ".join(field.text().split())
     parsed = _TRIGGER.fullmatch(text)
     names = (*_ANCHORS, "<tool>.holding")
     if parsed is None:
-        raise _trigger_error(field, text, f"expected {one_of(names)}, and then + N ms")
+        raise _trigger_error(field, text, f"expected {one_of(names)}, and then + N ms or + N..N ms")
     tool, anchor, offset_ms = parsed["tool"], parsed["anchor"], int(parsed["offset"])
+    later_ms = int(parsed["latest"]) - offset_ms if parsed["latest"] else 0
+    is_anywhere = parsed["latest"] is not None
+    if is_anywhere and later_ms <= 0:
+        raise _trigger_error(field, text, "expected the latest instant to be later than the first")
     if tool is not None:
         if tools is not None and (problem := _holds_not(tool, agent, tools)):
             raise _trigger_error(field, f"{tool}.holding", problem)
-        return Trigger(Anchor.HOLDING, offset_ms, tool)
+        return Trigger(Anchor.HOLDING, offset_ms, tool, is_anywhere), later_ms
     if anchor not in _ANCHORS:
         raise _trigger_error(field, anchor, f"expected {one_of(names)}{did_you_mean(anchor, _ANCHORS)}")
     if _ANCHORS[anchor] is Anchor.REPLY_END and offset_ms < REPLY_ENDS_AFTER_MS:
         problem = f"expected at least {REPLY_ENDS_AFTER_MS} ms: only after so much silence is a reply over"
         raise _trigger_error(field, text, problem)
-    return Trigger(_ANCHORS[anchor], offset_ms)
+    return Trigger(_ANCHORS[anchor], offset_ms, is_anywhere=is_anywhere), later_ms
 
 
 def _holds_not(tool: str, agent: str, tools: Mapping[str, Tool]) -> str | None:

@@ -27,7 +27,7 @@ from callwright.sim.agents import load_agent
 from callwright.sim.audit import Audit
 from callwright.sim.backend import Backend, open_backend
 from callwright.sim.baselines import BASELINES
-from callwright.sim.caller import ScriptedCaller, Step
+from callwright.sim.caller import ScriptedCaller, Step, drawn
 from callwright.sim.ear import Ear
 from callwright.sim.line import LineSettings, SimulatedLine
 from callwright.sim.loop import collect_faults, loop_ms
@@ -180,7 +180,8 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     speech = Speech.load(scenario.speech)
     session = make_session(scenario, place.seed, options)
     settings = options.line(scenario.line)
-    caller = ScriptedCaller(scenario.caller, speech, settings.stream_format.rate_hz, session.tool_of)
+    script = drawn(scenario.caller, place.seed)
+    caller = ScriptedCaller(script, speech, settings.stream_format.rate_hz, session.tool_of)
     line = SimulatedLine(settings.until(scenario.limit_ms), caller)
     async with place.reach(session, line) as direct:
         audit = Audit(direct) if options.audit else None
@@ -213,7 +214,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         spoken=session.spoken,
         ear=line.ear,
         caller_lines=caller.lines,
-        unspoken=_told(scenario.caller)[len(scenario.caller) - len(caller.unspoken) :],
+        unspoken=_told(script)[len(script) - len(caller.unspoken) :],
         truncations=tuple(session.truncations),
         confirmations=session.confirmations,
         first_audio=session.first_audio,

@@ -72,6 +72,11 @@ class Field:
                 raise self.error(f"expected a key {key!r}, which is missing here")
         return fields
 
+    @property
+    def is_sequence(self) -> bool:
+        """Whether this is a list."""
+        return isinstance(self.node, yaml.SequenceNode)
+
     def sequence(self, least: int = 0) -> list[Field]:
         """The values of a list of at least so many, in order; they are named by their number, from 1."""
         if not isinstance(self.node, yaml.SequenceNode):

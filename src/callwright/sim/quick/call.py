@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callwright.runtime.call import run
+from callwright.sim.caller import drawn
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.models import AgentSaid, ToolAnswered, ToolRequested
@@ -121,7 +122,7 @@ async def _take(call: QuickCall, seed: int) -> QuickResult:
     samples = Samples(track=partial(ToldTrack, settings), render=call.speech.render)
     rng = stream(seed, "server")
     session = ServerSession(call.model, call.speech, ToldEar(call.speech), rng, settings, samples)
-    script = Script(call.caller, session.tool_of)
+    script = Script(drawn(call.caller, seed), session.tool_of)
     line = QuickLine(call.line.until(call.limit_ms), call.speech, script)
     connector = Network(Gathering(MemoryConnector(lambda: session)), call.network, lambda: line.now_ms)
     async with open_books(call.provider, seed) as behind:
