@@ -16,8 +16,8 @@ from tests.runtime.refunds import CARDS, EFFECT, PARTY, Shop, notes, now_ms, out
 from callwright.ledger.asking import Ask
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.runtime.dispatcher import Ledger
+from callwright.sim.dying import Crash, Life, MortalStore
 from callwright.sim.provider import Fault, ProviderSettings, StandIn
-from callwright.sim.schedules import Crash, Life, MortalStore
 from callwright.sim.vloop import run_virtual
 
 ASKS = (started(), delta(400), written("One moment."), calls("issue_refund", arguments=refund()), ended())

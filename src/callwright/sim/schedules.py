@@ -16,7 +16,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
@@ -32,9 +31,10 @@ from callwright.ledger.asking import Ask, Verdict
 from callwright.ledger.page import Page, Patience
 from callwright.ledger.provider import Idempotency, Traits
 from callwright.ledger.rows import Attempt, Event, Operation, operation_id, write_terms
-from callwright.ledger.store import MemoryStore, Store, Transaction
+from callwright.ledger.store import MemoryStore, Store
 from callwright.providers.payments import Payments
-from callwright.runtime.dispatcher import POINTS, Ledger
+from callwright.runtime.dispatcher import Ledger
+from callwright.sim.dying import POINTS_OF_DEATH, Crash, Died, Life, MortalStore
 from callwright.sim.provider import Answers, Charge, Desk, Destinations, Fault, ProviderSettings, oracle
 from callwright.sim.provider.book import Ask as BookAsk
 from callwright.sim.provider.http import serve
@@ -79,15 +79,6 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Crash:
-    """The process dies the ``nth`` time that it comes by a point, and stays dead for a while."""
-
-    point: str
-    nth: int
-    gap_ms: Ms
-
-
-@dataclass(frozen=True, slots=True)
 class Schedule:
     """Everything that happens, from one seed."""
 
@@ -110,9 +101,6 @@ class Played:
     violations: list[str]
     counts: Counter[str] = field(default_factory=Counter)
     """How often which fault fired, which point was died at, and which row of the table was taken."""
-
-
-POINTS_OF_DEATH = tuple(f"{when} {point}" for point in POINTS for when in ("before", "after"))
 
 
 def schedule(seed: int) -> Schedule:
@@ -163,61 +151,7 @@ def _settings(chance: Random, until_ms: Ms) -> ProviderSettings:
     )
 
 
-# What dies with a process
-
-
-class Died(asyncio.CancelledError):
-    """Ends whatever a dead process would do next, as silently as its death."""
-
-
-class Life:
-    """One process: it lives until a crash, and then reaches neither its store nor the provider."""
-
-    def __init__(self, crashes: list[Crash]) -> None:
-        self.is_dead = False
-        self.died = asyncio.Event()
-        self.crash: Crash | None = None
-        self._crashes = crashes
-        self._passed: Counter[str] = Counter()
-
-    def crash_at(self, point: str) -> None:
-        """Die here, if this is the place. Raises Died then, and whenever the dead go on."""
-        self._passed[point] += 1
-        if not self.is_dead and self._crashes:
-            due = self._crashes[0]
-            if (due.point, due.nth) == (point, self._passed[point]):
-                self.is_dead = True
-                self.crash = self._crashes.pop(0)
-                self.died.set()
-        self.check()
-
-    def check(self) -> None:
-        """Raise Died if the process is dead."""
-        if self.is_dead:
-            raise Died
-
-
-class MortalStore:
-    """A store as one process reaches it."""
-
-    def __init__(self, store: Store, life: Life) -> None:
-        self._store = store
-        self._life = life
-
-    @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        """Begin a transaction. Raises LedgerError when the process is dead."""
-        if self._life.is_dead:
-            raise LedgerError("the store is out of reach")
-        with self._store.transaction() as transaction:
-            yield transaction
-
-    def check(self) -> list[str]:
-        """What is wrong with the store."""
-        return self._store.check()
-
-    def close(self) -> None:
-        """Leave the store to the next process."""
+# The way to the provider
 
 
 class MortalClient(httpx.AsyncClient):
