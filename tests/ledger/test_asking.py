@@ -10,7 +10,7 @@ from tests.ledger.rows import MASTERCARD, TERMS
 
 from callwright.declare.actions import Authority, Money
 from callwright.ledger.asking import Answer, Ask, Verdict, authorize, propose, withdraw
-from callwright.ledger.operation import Actor, State
+from callwright.ledger.operation import UNDER_WAY, Actor, State
 from callwright.ledger.provider import Outcome
 from callwright.ledger.rows import Authorization, Event, Operation, operation_id
 from callwright.ledger.sending import Act
@@ -120,12 +120,51 @@ def test_i14_somebody_elses_operation_is_neither_seen_nor_changed(state):
 
 
 @pytest.mark.parametrize("state", list(State))
-def test_withdrawn_is_what_was_not_sent_and_nothing_else(state):
-    desk, first = at(state)
+@pytest.mark.parametrize("cancels", [(), (Outcome.ACCEPTED,)])
+def test_withdrawn_at_once_is_what_was_not_sent_and_nothing_else(state, cancels):
+    desk, first = at(state, cancels=cancels)
     answer = desk.do(withdraw, first.op_id, "customer:81", Actor.CALLER)
     stopped = state in (State.PROPOSED, State.REQUESTED, State.CANCELLED)
-    assert answer.verdict is (Verdict.WITHDRAWN if stopped else Verdict.TOO_LATE)
+    asked = Verdict.WITHDRAWING if cancels and state in UNDER_WAY else Verdict.TOO_LATE
+    assert answer.verdict is (Verdict.WITHDRAWN if stopped else asked)
     assert state_of(desk, first) is (State.CANCELLED if stopped else state)
+
+
+def test_what_is_withdrawn_under_way_is_cancelled_as_soon_as_the_provider_has_it_and_stays_so():
+    desk, first = at(State.RUNNING)
+    answer = desk.do(withdraw, first.op_id, "customer:81", Actor.CALLER)
+    assert answer.fact.sentence.endswith("there is no result yet. It is to be stopped, if that is still possible.")
+    desk.see(first.op_id, Outcome.ACCEPTED)
+    assert desk.next(first.op_id).act is Act.CANCEL
+    desk.see(first.op_id, Outcome.CANCELLED)
+    assert state_of(desk, first) is State.CANCELLED
+    assert desk.next(first.op_id).act is Act.REST
+    assert desk.do(lambda page: page.operation(first.op_id)).amend_json is None
+
+
+def test_what_was_done_before_it_could_be_stopped_is_done_and_nobody_s_task():
+    desk, first = at(State.ACCEPTED)
+    for _ in range(2):
+        assert desk.do(withdraw, first.op_id, "customer:81", Actor.CALLER).verdict is Verdict.WITHDRAWING
+    desk.see(first.op_id, Outcome.APPLIED)
+    operation = desk.do(lambda page: page.operation(first.op_id))
+    assert (operation.state, operation.amend_json, operation.escalated) == (State.CONFIRMED, None, "")
+
+
+def test_what_was_withdrawn_under_way_and_is_asked_for_again_is_not_stopped():
+    desk, first = at(State.ACCEPTED)
+    desk.do(withdraw, first.op_id, "customer:81", Actor.CALLER)
+    assert desk.do(propose, ask()).verdict is Verdict.JOINED
+    assert desk.next(first.op_id).act is Act.WAIT  # and no cancel
+
+
+def test_a_withdrawal_takes_the_place_of_a_change():
+    desk, first = at(State.ACCEPTED)
+    desk.do(propose, ask(card=MASTERCARD))
+    desk.do(withdraw, first.op_id, "customer:81", Actor.CALLER)
+    desk.see(first.op_id, Outcome.CANCELLED)
+    assert desk.next(first.op_id).act is Act.REST
+    assert state_of(desk, first) is State.CANCELLED
 
 
 def test_a_change_taken_back_leaves_the_first_as_it_was():

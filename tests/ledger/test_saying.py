@@ -54,10 +54,10 @@ def test_a_wish_and_an_escalation_are_said():
     assert "A change has been asked for" in said
 
 
-def test_an_action_without_money_is_named_by_its_kind():
+def test_an_action_without_money_is_named_by_its_kind_and_subject():
     terms = Terms("booking:7", details={"date": "2026-12-24"})
     row = operation(kind="cancel_booking", terms_json=write_terms(terms), milestone="confirmed", must_hear="")
-    assert sentence(row) == "The cancel booking is done."
+    assert sentence(row) == "The cancel booking of booking 7 is done."
     assert (fact_of(row).must_hear, fact_of(row).terms) == ((), terms)
 
 

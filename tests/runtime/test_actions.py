@@ -44,7 +44,7 @@ from callwright.ledger.asking import Ask
 from callwright.ledger.store import MemoryStore
 from callwright.runtime.actions import OUTCOME_MS, PROPOSE_MS, Actions, Output
 from callwright.runtime.dispatcher import Ledger
-from callwright.sim.provider import Fault
+from callwright.sim.provider import Cancel, Fault
 from callwright.sim.vloop import run_virtual
 from callwright.testing.scripted import Step, after, emit, expect
 from callwright.wire import server
@@ -292,10 +292,16 @@ def test_a_check_reads_the_record_and_sends_nothing() -> None:
     assert len(shop.sends) == 1
 
 
-def test_what_was_sent_cannot_be_withdrawn_and_the_answer_says_so() -> None:
-    taken, shop = call(*asks(), after(500), *asks("k2", "r2", "stop_refund", '{"order": "4417"}'))
-    assert outputs(taken)["k2"]["asked"] == "too_late"
-    assert shop.effects == [EFFECT]
+@pytest.mark.parametrize(
+    ("can", "asked", "effects"), [("never", "too_late", [EFFECT]), ("until_settled", "withdrawing", [])]
+)
+def test_what_was_sent_is_withdrawn_only_where_the_provider_can_stop_it(
+    can: str, asked: str, effects: list[str]
+) -> None:
+    shop = Shop(stand_in(cancel=Cancel(can)))
+    taken, _ = call(*asks(), after(500), *asks("k2", "r2", "stop_refund", '{"order": "4417"}'), shop=shop)
+    assert outputs(taken)["k2"]["asked"] == asked
+    assert shop.effects == effects
 
 
 def test_a_tool_without_a_ledger_is_told_how_to_give_it_one() -> None:

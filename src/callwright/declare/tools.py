@@ -89,7 +89,9 @@ class Context(Generic[Deps]):
         return await self._record().look_up(kind, subject, slot)
 
     async def withdraw(self, kind: str, subject: str, slot: str = "full") -> Facts:
-        """Stop an operation of the caller's of which nothing was sent yet; otherwise say how far it is.
+        """Stop an operation of the caller's: at once if nothing was sent yet, else where its provider still can.
+
+        Otherwise nothing changes. The facts say which it was, and how far the operation is.
 
         Raises UsageError in a call without a ledger, and LedgerError if the record cannot be written.
         """

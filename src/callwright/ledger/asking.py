@@ -11,6 +11,8 @@ gets an answer.
 | CONFIRMED | REPLAYED | CONFLICT |
 | FAILED, CANCELLED | CREATED: a new attempt, authorised anew | AMENDED |
 | REVERSED | REFUSED: a person has to | CONFLICT |
+
+It is WITHDRAWN at once while PROPOSED or REQUESTED, and WITHDRAWING while under way at a provider that cancels.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from enum import Enum
 
 from callwright.declare.actions import Authority, Terms
 from callwright.ledger.folding import authorise, revise
-from callwright.ledger.operation import Actor, State, Step
+from callwright.ledger.operation import UNDER_WAY, Actor, State, Step
 from callwright.ledger.page import Page
 from callwright.ledger.provider import Outcome
-from callwright.ledger.rows import Operation, operation_id, params_hash, write_terms
+from callwright.ledger.rows import NOTHING_INSTEAD, Operation, operation_id, params_hash, write_terms
 from callwright.ledger.saying import FactChanged, fact_of
 
 
@@ -45,8 +47,10 @@ class Verdict(Enum):
     """It was done with other terms, or the terms changed since they were read out."""
     NEEDS_CONSENT = "needs_consent"
     WITHDRAWN = "withdrawn"
+    WITHDRAWING = "withdrawing"
+    """It was sent; the provider is asked to stop it as soon as it has it."""
     TOO_LATE = "too_late"
-    """It cannot be withdrawn: something was sent."""
+    """It cannot be withdrawn: something was sent that nobody can stop."""
     REFUSED = "refused"
 
 
@@ -118,12 +122,19 @@ def authorize(page: Page, op_id: str, rev: int, consented_hash: str, by: Actor) 
 
 
 def withdraw(page: Page, op_id: str, party: str, by: Actor) -> Answer:
-    """Withdraw an action, which holds only as long as nothing was sent; otherwise the answer says how far it is."""
+    """Withdraw an action: for certain while nothing was sent; later as a wish, where the provider can stop it.
+
+    A wish takes the place of any change that was asked for. What can no longer be stopped stays as it is.
+    """
     operation = page.operation(op_id)
     if operation.party != party:
         return Answer(Verdict.REFUSED, op_id, "not_theirs")
     if operation.state in (State.PROPOSED, State.REQUESTED):
         return _answer(page.step(operation, Step.WITHDRAW, by, "withdrawn"), Verdict.WITHDRAWN)
+    if operation.state in UNDER_WAY and Outcome.ACCEPTED in page.traits_of(operation).cancels:
+        if operation.amend_json != NOTHING_INSTEAD:
+            operation = page.note(operation, by, "withdrawal asked for", amend_json=NOTHING_INSTEAD)
+        return _answer(operation, Verdict.WITHDRAWING)
     return _answer(operation, Verdict.WITHDRAWN if operation.state is State.CANCELLED else Verdict.TOO_LATE)
 
 

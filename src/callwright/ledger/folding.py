@@ -18,10 +18,11 @@ from dataclasses import replace
 from functools import lru_cache
 
 from callwright.declare.actions import Authority
-from callwright.ledger.operation import OPERATION, Actor, State, Step
+from callwright.ledger.operation import OPERATION, UNDER_WAY, Actor, State, Step
 from callwright.ledger.page import Page
 from callwright.ledger.provider import Idempotency, Observed, Outcome
 from callwright.ledger.rows import (
+    NOTHING_INSTEAD,
     UNRESOLVED,
     Attempt,
     Evidence,
@@ -178,9 +179,11 @@ def _path(state: State, target: State) -> tuple[Step, ...]:
 
 def _settled(page: Page, operation: Operation, source: Actor) -> Operation:
     """Decide a change that waited for the outcome."""
-    if operation.amend_json is None or operation.state in (State.RUNNING, State.UNKNOWN, State.ACCEPTED):
+    if operation.amend_json is None or operation.state in UNDER_WAY:
         return operation
     wanted = operation.amend_json
+    if wanted == NOTHING_INSTEAD:
+        return page.note(operation, source, "withdrawal decided", amend_json=None)
     if operation.state in _DONE:
         operation = page.note(operation, source, "change came too late", amend_json=None)
         return page.escalate(operation, source, "change_too_late")

@@ -144,6 +144,9 @@ OPERATION: Table[State, Step] = Table("operation", State.PROPOSED, {pair: row.ta
 SETTLED = (State.CONFIRMED, State.FAILED, State.CANCELLED, State.REVERSED)
 """Nothing is under way; only evidence or a new wish leads on."""
 
+UNDER_WAY = (State.RUNNING, State.ACCEPTED, State.UNKNOWN)
+"""Something was sent, and its outcome is not known."""
+
 LIVE = (State.REQUESTED, State.RUNNING, State.ACCEPTED, State.UNKNOWN, State.CONFIRMED)
 """What counts against a cap: it has had its effect, or may have."""
 

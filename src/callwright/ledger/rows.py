@@ -12,12 +12,15 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from callwright.declare.actions import Authority, Card, Money, Terms
 from callwright.ids import Ms
 from callwright.ledger.operation import Actor, State, Step
 from callwright.ledger.provider import Outcome
+
+NOTHING_INSTEAD: Final = "null"
+"""What is wanted instead of an operation that is withdrawn while it is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Operation:
     fact_version: int
     """The state's version at which what may be said of it changed last."""
     amend_json: str | None
-    """The terms that are wanted instead, while the present ones cannot be changed yet."""
+    """The terms that are wanted instead, or `NOTHING_INSTEAD`, while what is under way cannot be changed yet."""
     escalated: str
     """Why a person has to look at it; empty if none has to."""
     changed_at_ms: Ms

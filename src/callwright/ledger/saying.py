@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from callwright.declare.actions import Authority, Money, Terms
 from callwright.ledger.operation import State
-from callwright.ledger.rows import Operation
+from callwright.ledger.rows import NOTHING_INSTEAD, Operation
 
 SENTENCES = {
     State.PROPOSED.value: "Nothing has been done yet about the {what}; it needs a yes first.",
@@ -25,6 +25,7 @@ SENTENCES = {
     State.REVERSED.value: "The {what} was sent, but it came back.",
 }
 AMENDING = " A change has been asked for, and takes hold only if the first one can still be stopped."
+WITHDRAWING = " It is to be stopped, if that is still possible."
 ESCALATED = " Somebody will look at it."
 
 _SPOKEN_CURRENCIES = {"USD": ("dollar", "cent"), "EUR": ("euro", "cent"), "GBP": ("pound", "penny")}
@@ -83,15 +84,24 @@ OUTCOMES = (*_SETTLED, State.UNKNOWN.value)
 def sentence(operation: Operation) -> str:
     """The canonical sentence of an operation, in English."""
     said = SENTENCES[operation.milestone].format(what=what(operation.kind, operation.terms))
-    amending = AMENDING if operation.amend_json is not None else ""
-    return f"{said}{amending}{ESCALATED if operation.escalated else ''}"
+    wish = {None: "", NOTHING_INSTEAD: WITHDRAWING}.get(operation.amend_json, AMENDING)
+    return f"{said}{wish}{ESCALATED if operation.escalated else ''}"
 
 
 def what(kind: str, terms: Terms) -> str:
-    """An action with its terms, for example ``refund of 32 dollars to the Visa ending in 4 2 4 2``."""
-    amount = f" of {spoken_money(terms.amount)}" if terms.amount else ""
+    """An action with its terms, for example ``refund of 32 dollars to the Visa ending in 4 2 4 2``.
+
+    One without an amount is known by its subject: ``cancellation of order 5 5 3 0``.
+    """
+    amount = f" of {spoken_money(terms.amount) if terms.amount else spoken_subject(terms.subject)}"
     card = f" to the {terms.card.brand} ending in {' '.join(terms.card.last4)}" if terms.card else ""
     return f"{kind.replace('_', ' ')}{amount}{card}"
+
+
+def spoken_subject(subject: str) -> str:
+    """A subject for speech: ``order 5 5 3 0`` of ``order:5530``."""
+    noun, _, name = subject.partition(":")
+    return f"{noun} {' '.join(name) if name.isdecimal() else name}".strip().replace("_", " ")
 
 
 def spoken_money(money: Money) -> str:

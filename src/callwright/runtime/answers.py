@@ -4,8 +4,8 @@ An output is JSON in the form of the notes that follow it: the state, the one se
 ``next``. It holds no card's token, no key, no text of a provider's, and nothing that the model has said itself.
 
 ```
-{"asked": "created", "fact": "refund of order:4417", "state": "requested",
- "say": "The refund of 32 dollars ... has been noted, and nothing has been sent yet.",
+{"asked": "created", "fact": "refund of order:4417", "state": "running",
+ "say": "The refund of 32 dollars ... is being processed; there is no result yet.",
  "next": "It is under way. ... never say that it is done or has failed."}
 ```
 """
@@ -43,7 +43,8 @@ _NEXT: Final[Mapping[Verdict, str]] = {
         "Tell the caller that, and this."
     ),
     Verdict.TOO_LATE: "It cannot be withdrawn any more. Tell the caller that, and this.",
-    Verdict.WITHDRAWN: "It was withdrawn before anything was sent. Tell the caller this, in these words.",
+    Verdict.WITHDRAWING: "The provider is asked to stop it, and you will be told whether that was possible. Say this.",
+    Verdict.WITHDRAWN: "It is withdrawn. Tell the caller this, in these words.",
 }
 """What the verdict itself calls for; where it does not, the state decides."""
 
