@@ -123,7 +123,7 @@ def test_whatever_the_model_does_there_is_one_effect_and_who_is_not_told_is_coun
     assert (values["asks_per_operation"], values["untold_at_hangup"]) == ((asks,), (untold,))
 
 
-@pytest.mark.parametrize(("tools_wait", "state"), [(None, "requested"), (False, "requested"), (True, "confirmed")])
+@pytest.mark.parametrize(("tools_wait", "state"), [(None, "running"), (False, "running"), (True, "confirmed")])
 def test_where_tools_wait_the_output_of_an_action_is_its_outcome(tools_wait: bool | None, state: str) -> None:
     record = play(scenario("did-it-go-through"), 1, options=Options(tools_wait=tools_wait))
     first = next(item for item in record.history if isinstance(item, ToolAnswered))

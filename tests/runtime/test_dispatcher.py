@@ -199,18 +199,24 @@ class Counting(MemoryStore):
 
 def test_i2_one_commit_lies_between_a_wish_and_its_first_byte():
     """A commit on a disk takes tens of milliseconds, and the caller waits for each."""
-    provider, store = stand_in(), Counting()
+    store = Counting()
+    begun: list[int] = []
 
-    async def main() -> None:
-        async with opened(provider, store) as ledger:
+    class Noting(Raising):
+        async def send(self, dispatch: Dispatch) -> Observed:
+            begun.append(store.commits)
+            return await super().send(dispatch)
+
+    async def main() -> tuple[int, Answer]:
+        async with Ledger(store, [Noting(ProviderSettings().traits)], clock=clock()) as ledger:
             before = store.commits
             answer = await ledger.propose(ask())
-            assert (answer.verdict, answer.fact.milestone) == (Verdict.CREATED, "running")
-            await asyncio.sleep(0)
-            assert store.commits == before + 1
-            assert [entry.at_ms for entry in provider.book.entries if isinstance(entry, Sent)] == [clock()()]
+            await asyncio.sleep(1)
+            return before, answer
 
-    run_virtual(main())
+    before, answer = run_virtual(main())
+    assert (answer.verdict, answer.fact.milestone) == (Verdict.CREATED, "running")
+    assert begun == [before + 1]
 
 
 def test_a_ledger_that_is_not_entered_notes_a_wish_and_begins_nothing():
@@ -423,7 +429,7 @@ def test_every_await_has_a_name_and_every_name_is_listed():
                 call = node.value
                 assert isinstance(call, ast.Call)
                 called = ast.unparse(call.func)
-                if called == "self._carry_out":
+                if called in ("self._carry_out", "self._next"):
                     continue
                 assert called == "self._through", f"line {node.lineno}: {ast.unparse(node)} has no name"
                 names.append(ast.literal_eval(call.args[0]))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from callwright.errors import LedgerError
@@ -61,15 +62,16 @@ class Record:
         self._latest_ms = max(self._latest_ms, self._clock())
         return self._latest_ms
 
-    async def commit(self, write: Callable[[Page], T]) -> T:
+    async def commit(self, write: Callable[[Page], T], then: Callable[[T], None] | None = None) -> T:
         """Do something on one page: all of it, on the disk when this returns, or nothing of it.
 
+        ``then`` is called with the result once it is on the disk, before any fact is published, whoever still waits.
         Raises what ``write`` raises, and LedgerError for a store that cannot be read or written, or is closed.
         """
         if not self._is_open:
             raise LedgerError("the ledger is closed")
         done = asyncio.get_running_loop().run_in_executor(self._thread, self._write, write, self.now_ms())
-        done.add_done_callback(self._publish)
+        done.add_done_callback(partial(self._publish, then))
         result, _ = await asyncio.shield(done)
         return result
 
@@ -79,10 +81,13 @@ class Record:
             result = write(page)
         return result, list(page.written.values())
 
-    def _publish(self, done: asyncio.Future[tuple[T, list[Operation]]]) -> None:
+    def _publish(self, then: Callable[[T], None] | None, done: asyncio.Future[tuple[T, list[Operation]]]) -> None:
         if done.cancelled() or done.exception() is not None:
             return
-        for operation in done.result()[1]:
+        result, written = done.result()
+        if then is not None:
+            then(result)
+        for operation in written:
             fact = fact_of(operation)
             for party, listener in list(self._listeners.values()):
                 if party in (None, operation.party):

@@ -18,10 +18,12 @@ from enum import Enum
 
 from callwright.errors import LedgerError
 from callwright.ids import Ms
+from callwright.ledger.asking import Answer
 from callwright.ledger.operation import Actor, State, Step
 from callwright.ledger.page import Page
 from callwright.ledger.provider import Dispatch, OnAmbiguous, Outcome, Traits
 from callwright.ledger.rows import Attempt, Operation, provider_key, read_terms
+from callwright.ledger.saying import fact_of
 
 
 class Act(Enum):
@@ -43,6 +45,7 @@ class Next:
     dispatch: Dispatch | None = None
     provider: str = ""
     at_ms: Ms = 0
+    """When to come back; of a send the instant from which on it must not leave any more."""
 
 
 REST = Next(Act.REST)
@@ -53,6 +56,18 @@ def advance(page: Page, op_id: str) -> Next:
     operation = page.operation(op_id)
     attempts = page.attempts(op_id)
     return _RULES[operation.state](page, operation, attempts)
+
+
+def start(page: Page, answer: Answer) -> tuple[Answer, Next]:
+    """Store the attempt of what was asked for in the transaction that asked, if it may be sent at once.
+
+    Returns the answer as it holds then, and what is to be done outside.
+    """
+    operation = page.operation(answer.op_id) if answer.fact else None
+    if operation is None or operation.state is not State.REQUESTED or operation.provider not in page.traits:
+        return answer, REST
+    upcoming = advance(page, answer.op_id)
+    return replace(answer, fact=fact_of(page.operation(answer.op_id))), upcoming
 
 
 def recover(page: Page) -> list[str]:
@@ -105,7 +120,7 @@ def _requested(page: Page, operation: Operation, attempts: list[Attempt]) -> Nex
     page.tx.insert(attempt)
     page.tx.update(replace(leave, consumed_n=leave.consumed_n or n))
     page.step(operation, Step.DISPATCH, Actor.DISPATCHER, f"attempt {n}")
-    return _act(Act.SEND, operation, attempt)
+    return _send(page, operation, attempt)
 
 
 def _running(page: Page, operation: Operation, attempts: list[Attempt]) -> Next:
@@ -113,8 +128,7 @@ def _running(page: Page, operation: Operation, attempts: list[Attempt]) -> Next:
     silent_at_ms = attempts[-1].sent_at_ms + 2 * page.traits_of(operation).request_max_ms + page.patience.ask_ms
     if page.now_ms < silent_at_ms:
         return Next(Act.WAIT, at_ms=silent_at_ms)
-    page.step(operation, Step.DOUBT, Actor.CLOCK, "its sender is silent")
-    return advance(page, operation.op_id)
+    return _unknown(page, page.step(operation, Step.DOUBT, Actor.CLOCK, "its sender is silent"), attempts)
 
 
 def _unknown(page: Page, operation: Operation, attempts: list[Attempt]) -> Next:
@@ -132,9 +146,13 @@ def _unknown(page: Page, operation: Operation, attempts: list[Attempt]) -> Next:
 
 
 def _may_repeat(page: Page, attempt: Attempt, traits: Traits) -> bool:
-    is_open = page.now_ms < attempt.opened_at_ms + traits.window_ms - traits.margin_ms
+    is_open = page.now_ms < _window_ends_ms(attempt, traits)
     is_allowed = traits.idempotency.protects and traits.on_ambiguous is not OnAmbiguous.QUARANTINE
     return is_allowed and is_open and attempt.sends < page.patience.sends_max
+
+
+def _window_ends_ms(attempt: Attempt, traits: Traits) -> Ms:
+    return attempt.opened_at_ms + traits.window_ms - traits.margin_ms
 
 
 def _repeat(page: Page, operation: Operation, attempt: Attempt) -> Next:
@@ -145,7 +163,7 @@ def _repeat(page: Page, operation: Operation, attempt: Attempt) -> Next:
     again = replace(attempt, sends=attempt.sends + 1, sent_at_ms=page.now_ms, outcome=None)
     page.tx.update(again)
     page.step(operation, Step.DISPATCH, Actor.DISPATCHER, f"attempt {attempt.n}, send {again.sends}")
-    return _act(Act.SEND, operation, again)
+    return _send(page, operation, again)
 
 
 def _accepted(page: Page, operation: Operation, attempts: list[Attempt]) -> Next:
@@ -195,6 +213,19 @@ def _ask_at(page: Page, since_ms: Ms, asked_at_ms: Ms) -> Ms:
 
 def _ask(page: Page, act: Act, operation: Operation, attempt: Attempt, due_at_ms: Ms) -> Next:
     return _act(act, operation, attempt) if page.now_ms >= due_at_ms else Next(Act.WAIT, at_ms=due_at_ms)
+
+
+def _send(page: Page, operation: Operation, attempt: Attempt) -> Next:
+    """A send, with the instant from which on it must not leave.
+
+    Whoever is held up between its commit and its first byte (a process that was stopped, a machine that slept) would
+    otherwise send what others have looked up, settled and perhaps done anew since.
+    """
+    traits = page.traits_of(operation)
+    leaves_ms = attempt.sent_at_ms + traits.request_max_ms
+    if attempt.sends > 1:
+        leaves_ms = min(leaves_ms, _window_ends_ms(attempt, traits))
+    return replace(_act(Act.SEND, operation, attempt), at_ms=leaves_ms)
 
 
 def _act(act: Act, operation: Operation, attempt: Attempt) -> Next:

@@ -2,8 +2,8 @@
 
 ```
 model    calls ── plan ── propose ── output, worded from the record
-ledger                    │ requested ── running ── accepted ── confirmed │ heard, noted
-core                      └─ FactChanged ──┴───────────┴────────────┴─ told ┘
+ledger                    │ running ── accepted ── confirmed │ heard, noted
+core                      └─ FactChanged ┴────────────┴─ told ┘
 ```
 
 It owns nothing that lasts: what was asked for lives in the ledger, and goes on when this call ends. Facts reach the

@@ -5,7 +5,8 @@ record what it saw. Nothing else sends. A call that ends, a caller who interrupt
 none of these tasks; a process that dies leaves rows, and the next one begins with those.
 
 ```
-advance  the record says: send, and has stored the attempt
+ask      a wish, and the attempt with it where nothing speaks against that
+advance  or later, when the record says: send, and has stored the attempt
   send   ░░░░░░░░░░░░░░░░░░░░░ the provider answers, or does not
     fold what was seen is stored, and the state follows
       advance ... until the record says: rest
@@ -27,7 +28,8 @@ from typing import TypeVar
 
 from callwright.errors import LedgerError
 from callwright.ids import Ms
-from callwright.ledger import sending
+from callwright.ledger import asking, sending
+from callwright.ledger.asking import Answer, Ask
 from callwright.ledger.folding import fold
 from callwright.ledger.operation import Actor
 from callwright.ledger.owing import DEFERRED
@@ -43,7 +45,7 @@ from callwright.runtime.outbox import OutboxFile
 T = TypeVar("T")
 log = logging.getLogger("callwright.ledger")
 
-POINTS = ("check", "recover", "advance", "wait", "broken", "provider", "fold", "reconcile", "report")
+POINTS = ("check", "recover", "ask", "advance", "wait", "broken", "provider", "fold", "reconcile", "report")
 """The names of all awaits of the dispatcher, each a place where a process can die: before it and after it."""
 
 BROKEN_STORE_MS: Ms = 1_000
@@ -62,6 +64,9 @@ class Dispatcher:
         self._crash_at = crash_at
         self._tended: dict[str, asyncio.Task[None]] = {}
         self._news: dict[str, asyncio.Event] = {}
+        self._due: dict[str, Next] = {}
+        """What was stored with the wish itself, and is sent by whoever tends the operation."""
+        self._is_open = False
         self._unsubscribe: Callable[[], object] = _nothing
 
     async def start(self) -> None:
@@ -70,6 +75,7 @@ class Dispatcher:
         Raises LedgerError if the record does not agree with itself; nothing is dispatched then.
         """
         await self._through("check", self._record.check)
+        self._is_open = True
         self._unsubscribe = self._record.subscribe(self._on_fact)
         for op_id in await self._through("recover", self._record.commit, sending.recover):
             if op_id not in self._tended:
@@ -77,12 +83,29 @@ class Dispatcher:
 
     async def close(self) -> None:
         """Stop tending. What is under way stays as it is in the record, and the next process finds it."""
+        self._is_open = False
         self._unsubscribe()
         tasks = list(self._tended.values())
         self._tended.clear()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def ask(self, wish: Callable[[Page], Answer]) -> Answer:
+        """Ask for something. What may be sent at once has its attempt in the same transaction, and leaves after it."""
+
+        def write(page: Page) -> tuple[Answer, Next]:
+            answer = wish(page)
+            return sending.start(page, answer) if self._is_open else (answer, sending.REST)
+
+        begun: tuple[Answer, Next] = await self._through("ask", self._record.commit, write, self._begin)
+        return begun[0]
+
+    def _begin(self, begun: tuple[Answer, Next]) -> None:
+        """Leave a send to whoever tends the operation; the fact that is published next wakes him."""
+        answer, upcoming = begun
+        if upcoming.act is Act.SEND:
+            self._due[answer.op_id] = upcoming
 
     async def reconcile(self, op_id: str) -> FactChanged:
         """Ask the provider now what became of an operation, and return what may be said of it then."""
@@ -118,9 +141,7 @@ class Dispatcher:
         while True:
             news.clear()
             try:
-                upcoming = await self._through(
-                    "advance", self._record.commit, lambda page: sending.advance(page, op_id)
-                )
+                upcoming = await self._next(op_id)
                 if upcoming.act is Act.REST:
                     return
                 if upcoming.act is Act.WAIT:
@@ -131,6 +152,12 @@ class Dispatcher:
                 log.warning("operation %s: %s", op_id, problem)
                 await self._through("broken", self._wait, asyncio.Event(), BROKEN_STORE_MS)
 
+    async def _next(self, op_id: str) -> Next:
+        """What is to be done outside: what was stored with the wish, else what the record says now."""
+        if op_id in self._due:
+            return self._due.pop(op_id)
+        return await self._through("advance", self._record.commit, lambda page: sending.advance(page, op_id))
+
     async def _carry_out(self, upcoming: Next) -> None:
         """Send, look up or cancel, and give the record what was seen."""
         dispatch = upcoming.dispatch
@@ -140,7 +167,10 @@ class Dispatcher:
             raise LedgerError(
                 f"operation {dispatch.op_id} needs the provider {upcoming.provider!r}; open the ledger with it"
             )
-        verb = {Act.SEND: provider.send, Act.LOOK_UP: provider.look_up, Act.CANCEL: provider.cancel}[upcoming.act]
+        if upcoming.act is Act.SEND and self._record.now_ms() >= upcoming.at_ms:
+            verb = _too_late
+        else:
+            verb = {Act.SEND: provider.send, Act.LOOK_UP: provider.look_up, Act.CANCEL: provider.cancel}[upcoming.act]
         observed = await self._through("provider", _observed, verb, dispatch, provider.traits.request_max_ms)
         source = Actor.ADAPTER if upcoming.act is Act.SEND else Actor.RECONCILER
 
@@ -164,6 +194,11 @@ class Dispatcher:
 
 def _nothing() -> None:
     """End no subscription."""
+
+
+async def _too_late(dispatch: Dispatch) -> Observed:
+    """Send nothing."""
+    return Observed(Outcome.NOT_SENT, reason="too_late")
 
 
 async def _observed(verb: Callable[[Dispatch], Awaitable[Observed]], dispatch: Dispatch, timeout_ms: Ms) -> Observed:
@@ -229,6 +264,18 @@ class Ledger(Record):
         await self._dispatcher.close()
         await self._mirror()
         self.close()
+
+    async def propose(self, ask: Ask) -> Answer:
+        """Ask for an action; asking again, in any call or process, is the same operation.
+
+        What may be sent at once is sent as soon as this is on the disk. Raises LedgerError if its provider is not one
+        of this ledger's.
+        """
+        return await self._dispatcher.ask(lambda page: asking.propose(page, ask))
+
+    async def authorize(self, op_id: str, rev: int, params_hash: str, by: Actor) -> Answer:
+        """Say yes to exactly the terms that ``rev`` and ``params_hash`` name. Raises LedgerError if there are none."""
+        return await self._dispatcher.ask(lambda page: asking.authorize(page, op_id, rev, params_hash, by))
 
     async def note_told(self, op_id: str, milestone: str, version: int, state: str) -> None:
         """Store how far the telling of one fact has come; what is deferred goes to the outbox, and to its file."""
