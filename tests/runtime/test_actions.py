@@ -85,10 +85,10 @@ def test_an_action_is_done_once_and_the_model_is_told_from_the_record() -> None:
     taken, shop = call(*asks())
     assert shop.effects == [EFFECT]
     output = outputs(taken)["k1"]
-    assert (output["asked"], output["state"]) == ("created", "requested")
+    assert (output["asked"], output["state"]) == ("created", "running")
     assert "never say that it is done" in output["next"]
-    assert states(taken)[:4] == ["requested", "running", "accepted", "confirmed"]
-    assert notes(taken)[3]["say"] == "The refund of 32 dollars to the Visa ending in 4 2 4 2 is done."
+    assert states(taken)[:3] == ["running", "accepted", "confirmed"]
+    assert notes(taken)[2]["say"] == "The refund of 32 dollars to the Visa ending in 4 2 4 2 is done."
 
 
 def test_no_key_and_no_cards_token_reaches_the_model_or_the_trace() -> None:
