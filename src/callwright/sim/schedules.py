@@ -279,7 +279,7 @@ class _Play:
             assert self._ledger is not None
             try:
                 await self._wish(self._ledger, move)
-            except LedgerError:
+            except (LedgerError, Died):
                 self._counts["died meanwhile"] += 1
 
     async def _wish(self, ledger: Ledger, move: Move) -> None:
@@ -293,7 +293,11 @@ class _Play:
             return
         terms = Terms(SUBJECT, Money(move.amount, "USD"), move.card, cap=CAPTURED)
         asked_ms = self._now_ms()
-        answer = await ledger.propose(Ask("refund", move.slot, PARTY, "payments", terms))
+        try:
+            answer = await ledger.propose(Ask("refund", move.slot, PARTY, "payments", terms))
+        except Died:  # it may have been stored, and sent by the process that follows
+            self._wishes.append((operation_id("refund", SUBJECT, move.slot), terms, asked_ms))
+            raise
         self._counts[f"answer {answer.verdict.value}"] += 1
         if answer.verdict in _GRANTING:
             self._grants.append(_grant(answer.op_id, move.slot, terms, asked_ms))
