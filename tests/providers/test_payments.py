@@ -267,3 +267,38 @@ def test_an_adapter_opens_connections_of_its_own_where_it_is_given_none():
             return await adapter.send(dispatch())
 
     assert asyncio.run(main()) == Observed(Outcome.NOT_SENT, reason="no_connection")
+
+
+# --- Cancellations ------------------------------------------------------------------------------------------------
+
+CANCELLATION = replace(dispatch(terms=Terms("order:5530")), kind="cancellation")
+
+
+def test_a_cancellation_is_asked_for_and_found_at_its_own_endpoint():
+    sent, found, looked = met(ProviderSettings(), "send", "find", "look", given=CANCELLATION)
+    assert (sent.outcome, sent.amount, sent.card_token) == (Outcome.APPLIED, None, None)
+    assert found == looked == sent
+
+
+def test_a_cancellation_whose_answer_is_lost_is_found():
+    assert met(faulty(lost_reply=ALWAYS), "send", "find", given=CANCELLATION)[1].outcome is Outcome.APPLIED
+
+
+def test_what_cannot_be_cancelled_was_not_applied():
+    shipped = replace(CANCELLATION, terms=Terms("order:4417"))
+    assert met(ProviderSettings(), "send", given=shipped) == [Observed(Outcome.NOT_APPLIED, reason="shipped")]
+
+
+def test_a_cancellation_under_another_key_is_for_a_person():
+    async def main() -> Observed:
+        adapter = StandIn(ProviderSettings()).adapter()
+        await adapter.send(CANCELLATION)
+        return await adapter.send(replace(CANCELLATION, key="K2"))
+
+    assert run_virtual(main()) == Observed(Outcome.UNKNOWN, reason="already_cancelled", escalates=True)
+
+
+def test_an_answer_with_an_amount_is_no_cancellation():
+    told = refund(charge="order:5530", status="succeeded")
+    seen = run_virtual(over(httpx.MockTransport(lambda request: httpx.Response(201, content=told))).send(CANCELLATION))
+    assert (seen.outcome, seen.reason, seen.escalates) == (Outcome.UNKNOWN, "other_amount", True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from tests.sim.provider.driving import ALWAYS, HOUR, MASTERCARD, ONCE, ORDER, VISA, Client, body, client
+from tests.sim.provider.driving import ALWAYS, HOUR, MASTERCARD, ONCE, ORDER, VISA, Answer, Client, body, client
 
 from callwright.errors import UsageError
 from callwright.ledger.provider import Idempotency, OnAmbiguous, Outcome
@@ -406,3 +408,59 @@ def test_a_fault_that_cannot_be_read_is_named(text: str):
 
 def test_the_demo_shop_has_charged_the_skillet():
     assert ORDER in [charge.id for charge in SHOP]
+
+
+# --- Cancellations ------------------------------------------------------------------------------------------------
+
+TEAPOT = "order:5530"
+
+
+def cancelled(shop: Client, key: str = "C", charge: str = TEAPOT) -> Answer:
+    asked = {"charge": charge, "metadata": {"op": "op2", "slot": "full"}}
+    return shop.ask("POST", "/cancellations", key=key, body=json.dumps(asked).encode())
+
+
+def test_a_cancellation_holds_at_once_and_gives_back_all_that_was_captured():
+    shop = client()
+    made = cancelled(shop)
+    assert (made.status, made.at_ms, made.told["status"]) == (201, 150, "succeeded")
+    assert "amount" not in made.told
+    book = shop.desk.book
+    assert book.given_back(book.current(made.told["id"]).ask).minor == 4500
+    assert shop.ask("POST", f"/cancellations/{made.told['id']}/cancel").code == "not_cancellable"
+
+
+@pytest.mark.parametrize("answers", list(Answers))
+def test_a_cancellation_does_not_wait_for_the_settlement_of_refunds(answers: Answers):
+    assert cancelled(client(answers=answers)).at_ms == 150
+
+
+def test_an_order_that_was_sent_refunded_or_cancelled_is_not_cancelled():
+    shop = client()
+    assert cancelled(shop, charge=ORDER).code == "shipped"
+    shop.refund("R", charge=TEAPOT, amount=1000)
+    assert cancelled(shop, "C2").code == "refunded"
+    shop = client()
+    cancelled(shop)
+    assert cancelled(shop, "C2").code == "already_cancelled"
+    assert shop.refund("R", charge=TEAPOT, amount=1000).code == "order_cancelled"
+
+
+def test_a_cancelled_refund_stands_in_no_cancellations_way():
+    shop = client()
+    shop.refund("R", charge=TEAPOT, amount=1000)
+    shop.cancel()
+    assert cancelled(shop).status == 201
+
+
+def test_each_kind_is_found_at_its_own_endpoint():
+    shop = client()
+    made = cancelled(shop).told["id"]
+    assert shop.ask("GET", f"/cancellations/{made}").told["charge"] == TEAPOT
+    assert shop.ask("GET", "/cancellations", query={"key": "C"}).told["data"][0]["id"] == made
+    assert shop.ask("GET", f"/refunds/{made}").status == 404
+    assert shop.ask("GET", "/refunds", query={"key": "C"}).told["data"] == []
+    assert cancelled(shop).told["id"] == made  # the key is remembered
+    entries = shop.ask("GET", "/book").told["entries"]
+    assert [entry.get("kind", "") for entry in entries if "sent" in entry] == ["cancellation"] * 2
+    assert [entry["cancellation"]["status"] for entry in entries if "cancellation" in entry] == ["pending", "succeeded"]

@@ -120,6 +120,17 @@ def test_partial_refunds_are_bounded_by_what_was_captured():
     assert effects_per_thing(filled) == {("refund", ORDER, "line:1"): 1, ("refund", ORDER, "line:2"): 1}
 
 
+def test_a_cancellation_gives_back_all_that_was_captured_so_a_refund_beside_it_is_too_much():
+    cancellation = Ask(ORDER, None, None, "op2", kind="cancellation")
+    steps = ((1, "sent", "C", cancellation), (2, "open", "C", cancellation))
+    grant = Grant(0, "op2", ORDER, "full", None, None, kind="cancellation")
+    record = replace(RECORD, grants=(grant, GRANT), attempts=(Attempt("C", 0), Attempt("K", 5)))
+    assert names(book(*steps), replace(record, claims=())) == []
+    assert [str(effect) for effect in effects(book(*steps))] == [f"cancellation {ORDER}"]
+    assert names(book(*steps, *GOOD[:2], (4_010, "re_2", Cue.SETTLE)), replace(record, claims=())) == ["I1"]
+    assert duplicate_effects(book(*steps, *GOOD[:2])) == 0
+
+
 def test_what_was_sent_must_have_been_committed_and_authorised():
     assert names(book(*GOOD), replace(RECORD, attempts=())) == ["I2"]
     assert names(book(*GOOD), replace(RECORD, attempts=(Attempt("K", 11),))) == ["I2"]

@@ -30,7 +30,13 @@ __all__ = [
 ]
 
 HOST: Final = "payments.test"
-SHOP: Final = (Charge("order:4417", Money(3200, "USD"), ("card:4242", "card:8812")),)
+_CARDS: Final = "card:4242", "card:8812"
+SHOP: Final = (
+    Charge("order:4417", Money(3200, "USD"), _CARDS, is_shipped=True),
+    Charge("order:5120", Money(8950, "USD"), ("card:7003",), is_shipped=True),
+    Charge("order:5530", Money(4500, "USD"), _CARDS),
+    Charge("order:6210", Money(3900, "USD"), _CARDS, is_shipped=True),
+)
 """What the demo shop has charged."""
 
 
