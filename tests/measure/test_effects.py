@@ -29,11 +29,17 @@ def said(text: str, from_ms: int, *, was_cut: bool = False) -> Any:
     )
 
 
-def measured(book: tuple[Effect, ...], *replies: Any, expected: tuple[str, ...] | None = None, calls: int = 1) -> Any:
+def measured(
+    book: tuple[Effect, ...], *replies: Any, expected: tuple[str, ...] | None = None, calls: int = 1, outbox: Any = ()
+) -> Any:
     request: Any = SimpleNamespace
     history = tuple(ToolRequested(request, request, "issue_refund", {}) for _ in range(calls))
     record = SimpleNamespace(
-        book=book, effects_expected=expected, action_tools=("issue_refund", "cancel_order"), history=history
+        book=book,
+        effects_expected=expected,
+        action_tools=("issue_refund", "cancel_order"),
+        history=history,
+        outbox=outbox,
     )
     call: Any = SimpleNamespace(record=record, replies=replies)
     return {metric.name: tuple(metric.values(call)) for metric in EFFECT_METRICS}
@@ -49,6 +55,13 @@ def test_an_outcome_that_was_heard_with_amount_and_card_is_told() -> None:
 @pytest.mark.parametrize("text", ["The refund is done.", "The refund to your Visa ending in 4242 is done.", PENDING])
 def test_an_outcome_without_its_terms_is_untold(text: str) -> None:
     assert measured(SETTLED, said(text, 6_000))["untold_at_hangup"] == (1,)
+
+
+def test_what_is_untold_is_lost_unless_the_record_owes_it_outside() -> None:
+    assert measured(SETTLED)["outcomes_lost"] == (1,)
+    assert measured(SETTLED, outbox=[("refund", "order:4417", "full")])["outcomes_lost"] == (0,)
+    assert measured(SETTLED, outbox=[("refund", "order:5120", "full")])["outcomes_lost"] == (1,)
+    assert measured(SETTLED, said(DONE, 6_000))["outcomes_lost"] == (0,)
 
 
 def test_a_claim_before_the_book_has_it_is_false_and_tells_nothing() -> None:

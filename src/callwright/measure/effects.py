@@ -125,6 +125,12 @@ def _untold(call: HeardCall) -> Values:
     return _if_acting(call, sum(_told_ms(call, effect) is None for effect in _owed(call)))
 
 
+def _lost(call: HeardCall) -> Values:
+    untold = [effect for effect in _owed(call) if _told_ms(call, effect) is None]
+    owed_outside = call.record.outbox
+    return _if_acting(call, sum((each.kind, each.subject, each.slot) not in owed_outside for each in untold))
+
+
 def _false(call: HeardCall) -> Values:
     return _if_acting(call, sum(_is_false(call, reply, at) for reply, at in _replies(call)))
 
@@ -174,6 +180,14 @@ EFFECT_METRICS = (
         " was so. One that was stopped for another of the same thing does not count.",
         "sum over the book; what settles after the call is untold",
         _untold,
+        _NO_ACTIONS,
+    ),
+    Metric(
+        "outcomes_lost",
+        "effects",
+        "Of those, the ones that the client's own record does not owe outside its calls either (the outbox).",
+        "sum over the untold effects, once all is settled",
+        _lost,
         _NO_ACTIONS,
     ),
     Metric(

@@ -91,6 +91,8 @@ class CallFigures:
     farewells: tuple[HeardFarewell, ...] = ()
     effects: tuple[str, ...] = ()
     """What the provider's book holds in the end, each as a scenario writes it."""
+    violations: tuple[str, ...] = ()
+    """Where the client's record and the provider's book do not agree, or a card number was kept."""
 
 
 def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
@@ -108,6 +110,7 @@ def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFig
         lost=call.arrival.lost_until(ready_ms(record)) if call.arrival.is_known else (),
         farewells=tuple(_farewell(call, reply) for reply in goodbye.farewells(call)),
         effects=tuple(effect.text for effect in live_effects(record.book)),
+        violations=record.violations,
     )
 
 

@@ -46,7 +46,7 @@ class Expected(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An expectation that did not hold: a metric, ``heard``, ``not_heard``, ``ended``, ``effects`` or ``void``."""
+    """What did not hold: a metric, ``heard``, ``not_heard``, ``ended``, ``effects``, ``invariants`` or ``void``."""
 
     name: str
     wanted: str
@@ -94,6 +94,8 @@ def _checked(figures: CallFigures, expect: Expected) -> Iterator[tuple[str, Fail
         held = sorted(figures.effects) == sorted(expect.effects)
         wanted, got = (", ".join(effects) or "nothing" for effects in (expect.effects, figures.effects))
         yield "effects", None if held else Failure("effects", wanted, got)
+    if figures.violations:
+        yield "invariants", Failure("invariants", "a record that agrees with the book", "; ".join(figures.violations))
 
 
 def _failure(name: str, wanted: str, got: float | None, held: bool) -> Failure | None:

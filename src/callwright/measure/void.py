@@ -16,7 +16,7 @@ def void_reason(call: HeardCall) -> str | None:
     record = call.record
     faults = [f"the call broke off: {record.error}"] if record.error else []
     faults += filter(None, [script_fault(call)])
-    faults += [f"the provider's fault {name} never had an occasion" for name in record.unfired]
+    faults += [f"{what} never had an occasion" for what in record.unfired]
     return f"VOID {record.scenario} seed {record.seed}: {'; '.join(faults)}" if faults else None
 
 

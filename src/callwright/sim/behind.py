@@ -4,7 +4,7 @@
 party: customer:81
 deps: callwright.apps.refunds:Shop
 provider: {answers: pending, after_ms: 150, settles_ms: 4000, cancel: until_settled, faults: [lost-reply]}
-earlier: {gap_ms: 5000, caller: [{when: pickup + 400 ms, says: refund-4417}, ...]}
+earlier: {gap_ms: 5000, caller: [{when: pickup + 400 ms, says: refund-4417}, ...], crash: {at: before fold}}
 ```
 """
 
@@ -20,6 +20,7 @@ from callwright.errors import UsageError
 if TYPE_CHECKING:
     from callwright.ids import Ms
     from callwright.sim.caller import Step
+    from callwright.sim.dying import Crash
     from callwright.sim.provider import ProviderSettings
     from callwright.sim.yamlfile import Field
 
@@ -39,6 +40,9 @@ PROVIDER_KEYS = (
 )
 TIMEOUT_MS: Ms = 10_000
 """How long the client of the provider waits for an answer where a scenario names no other time."""
+CRASH_KEYS = ("at", "nth", "restart_after_ms")
+RESTART_AFTER_MS: Ms = 1_000
+"""How long a process stays dead where a scenario names no other time."""
 LONGEST_MS: Ms = 30 * 86_400_000
 
 _EFFECT = re.compile(r"[a-z_]+ \S+( \d+(\.\d+)? [A-Z]{3} \S+)?")
@@ -64,6 +68,8 @@ class Earlier:
     caller: tuple[Step, ...]
     gap_ms: Ms
     """From its end to the next one."""
+    crash: Crash | None = None
+    """Where the process dies in it."""
 
 
 def read_provider(field: Field) -> tuple[ProviderSettings, Ms]:
@@ -76,6 +82,18 @@ def read_provider(field: Field) -> tuple[ProviderSettings, Ms]:
         return ProviderSettings(**{name: _reader(name)(part) for name, part in parts.items()}), timeout_ms
     except UsageError as problem:
         raise field.error(str(problem)) from problem
+
+
+def read_crash(field: Field, gap_ms: Ms) -> Crash:
+    """Where a process dies in a call, and when the next one begins: before the call that follows after ``gap_ms``."""
+    from callwright.sim.dying import POINTS_IN_A_CALL, Crash
+
+    parts = field.mapping(CRASH_KEYS, ("at",))
+    restart_ms = parts["restart_after_ms"].whole(0, gap_ms) if "restart_after_ms" in parts else RESTART_AFTER_MS
+    if restart_ms > gap_ms:
+        raise field.error(f"expected restart_after_ms of at most {gap_ms}, when the next call comes")
+    nth = parts["nth"].whole(1, 1_000) if "nth" in parts else 1
+    return Crash(parts["at"].choice(POINTS_IN_A_CALL), nth, restart_ms)
 
 
 def _reader(name: str) -> Callable[[Field], Any]:

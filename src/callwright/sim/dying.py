@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from callwright.ledger.store import Store, Transaction
 
 POINTS_OF_DEATH = tuple(f"{when} {point}" for point in POINTS for when in ("before", "after"))
+"""All of the dispatcher's named points."""
+POINTS_IN_A_CALL = tuple(
+    point
+    for point in POINTS_OF_DEATH
+    if point.split()[1] not in ("check", "recover", "pause", "left", "broken", "reconcile", "report")
+)
+"""Those that it comes by while it sees to what a call asks for; the others are of its start, or of a hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,7 @@ class MortalStore:
     """A store as one process reaches it."""
 
     def __init__(self, store: Store, life: Life) -> None:
+        self.is_shared = store.is_shared
         self._store = store
         self._life = life
 

@@ -181,6 +181,10 @@ class CallRecord:
     action_tools: tuple[str, ...] = ()
     """The tools that act on the world."""
     unfired: tuple[str, ...] = ()
-    """What was to go wrong at the provider, and had no occasion to."""
+    """What was to go wrong behind the agent, and had no occasion to."""
+    outbox: tuple[tuple[str, str, str], ...] = ()
+    """What the client's own record still owes outside its calls: kind, subject and slot."""
+    violations: tuple[str, ...] = ()
+    """Where provider and record do not agree, or a card number was kept, in our own client's calls."""
     tool_calls_kept: tuple[bool, ...] | None = None
     """Of each tool call, whether the server's history had it at the end; None if it was not asked, or did not say."""

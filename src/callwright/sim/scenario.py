@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from callwright.audio.formats import AudioFormat, parse_format
 from callwright.errors import AudioFormatError, ScenarioError, UsageError
 from callwright.sim.advice import did_you_mean, one_of
-from callwright.sim.behind import PROVIDER_KEYS, TIMEOUT_MS, Behind, Earlier, read_effect, read_provider
+from callwright.sim.behind import (
+    CRASH_KEYS,
+    PROVIDER_KEYS,
+    TIMEOUT_MS,
+    Behind,
+    Earlier,
+    read_crash,
+    read_effect,
+    read_provider,
+)
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.network import NetworkSettings, Stall
@@ -62,7 +71,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "stall": ("at_ms", "for_ms"),
     "caller": ("when", "says", "does"),
     "provider": PROVIDER_KEYS,
-    "earlier": ("caller", "gap_ms"),
+    "earlier": ("caller", "gap_ms", "crash"),
+    "crash": CRASH_KEYS,
     "expect": ("max", "min", "heard", "not_heard", "ended", "effects"),
     "before": ("client", "must_fail"),
     "dialect": ("max", "min", "must_fail"),
@@ -75,6 +85,7 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "stall": ("at_ms", "for_ms"),
     "caller": ("when",),
     "earlier": ("caller",),
+    "crash": ("at",),
     "before": ("client", "must_fail"),
 }
 """What each part must hold."""
@@ -241,7 +252,8 @@ def _behind(parts: Mapping[str, Field], steps: Callable[[Field], tuple[Step, ...
     if "earlier" in parts:
         told = _part(parts["earlier"], "earlier")
         gap_ms = told["gap_ms"].whole(0, _LONGEST_MS) if "gap_ms" in told else GAP_MS
-        earlier = Earlier(steps(told["caller"]), gap_ms)
+        crash = read_crash(told["crash"], gap_ms) if "crash" in told else None
+        earlier = Earlier(steps(told["caller"]), gap_ms, crash)
     return Behind(parts["party"].text() if "party" in parts else None, deps, provider, timeout_ms, earlier)
 
 

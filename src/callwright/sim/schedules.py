@@ -35,6 +35,7 @@ from callwright.ledger.store import MemoryStore, Store
 from callwright.providers.payments import Payments
 from callwright.runtime.dispatcher import Ledger
 from callwright.sim.dying import POINTS_OF_DEATH, Crash, Died, Life, MortalStore
+from callwright.sim.inspection import claim_of
 from callwright.sim.provider import Answers, Charge, Desk, Destinations, Fault, ProviderSettings, oracle
 from callwright.sim.provider.book import Ask as BookAsk
 from callwright.sim.provider.http import serve
@@ -120,7 +121,7 @@ def schedule(seed: int) -> Schedule:
     long_ms = 150 * _HOUR if days else 0
     lasts_ms = last_ms + down_ms + 10 * _MINUTE + settings.late_ms[1] + QUIET_MS + long_ms
     twin_at_ms = chance.randint(0, last_ms + _MINUTE) if chance.random() < 0.1 else None
-    patience = Patience(ask_ms=chance.choice((500, 2_000, 5_000)))
+    patience = Patience(ask_ms=chance.choice((500, 2_000, 5_000)), left_ms=20 * _MINUTE)
     return Schedule(seed, settings, moves, crashes, patience, by_hand, twin_at_ms, lasts_ms)
 
 
@@ -206,7 +207,7 @@ class _Play:
         assert isinstance(loop, VirtualLoop)
         self._now_ms = loop.now_ms
         self._plan = plan
-        self._store = MemoryStore()
+        self._store = MemoryStore(is_shared=True)
         self._desk = Desk(plan.settings, [Charge(SUBJECT, CAPTURED, tuple(card.token for card in CARDS))], plan.seed)
         self._crashes = list(plan.crashes)
         self._grants: list[oracle.Grant] = []
@@ -313,7 +314,7 @@ class _Play:
         record = oracle.Record(
             (*self._grants, *self._taken_hold(operations, attempts)),
             tuple(oracle.Attempt(each.provider_key, each.opened_at_ms) for each in attempts),
-            tuple(_claim(each, attempts) for each in operations),
+            tuple(claim_of(each, attempts) for each in operations),
         )
         traits = self._desk.settings.traits
         found = oracle.check(self._desk.book, record, traits, healed=True)
@@ -346,22 +347,6 @@ def _audit(store: Store, traits: Traits) -> list[str]:
 
 
 _GRANTING = (Verdict.CREATED, Verdict.JOINED, Verdict.AMENDED)
-
-
-def _claim(operation: Operation, attempts: list[Attempt]) -> oracle.Claim:
-    terms = operation.terms
-    assert terms.amount is not None
-    own = [each for each in attempts if (each.op_id, each.params_hash) == (operation.op_id, operation.params_hash)]
-    return oracle.Claim(
-        operation.op_id,
-        operation.subject,
-        operation.slot,
-        operation.state.value,
-        terms.amount,
-        terms.card.token if terms.card else None,
-        own[-1].reference if own else None,
-        bool(operation.escalated),
-    )
 
 
 def sweep(seeds: range) -> tuple[list[str], Counter[str]]:

@@ -25,10 +25,12 @@ from callwright.ids import Ms
 from callwright.runtime.call import CallResult, run
 from callwright.sim.agents import load_agent
 from callwright.sim.audit import Audit
-from callwright.sim.backend import Backend, open_backend
+from callwright.sim.backend import Backend, effects, open_backend
 from callwright.sim.baselines import BASELINES
+from callwright.sim.behind import Earlier
 from callwright.sim.caller import ScriptedCaller, Step, drawn
 from callwright.sim.ear import Ear
+from callwright.sim.inspection import broken_invariants, card_numbers, kept_texts
 from callwright.sim.line import LineSettings, SimulatedLine
 from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.network import Network, NetworkSettings
@@ -152,13 +154,13 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
         place = _Place(scenario, seed, client, options, reach, backend)
         if earlier := scenario.behind.earlier:
             before = replace(place, scenario=replace(scenario, caller=earlier.caller), seed=seed + EARLIER_SEED)
-            await _played(before)
-            await asyncio.sleep(earlier.gap_ms / 1000)
+            await _played_before(before, earlier)
         record, opened_ms = await _played(place)
         await backend.settle()
+        record = await _with_books(record, backend, opened_ms)
     if broken:
         raise broken[0]
-    return replace(record, book=backend.effects(opened_ms), unfired=backend.unfired if client == OURS else ())
+    return record
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,37 @@ class _Place:
     options: Options
     reach: Reach
     backend: Backend
+
+
+async def _played_before(place: _Place, earlier: Earlier) -> None:
+    """Play the call before, in which our client's process may die, and wait for the next one."""
+    wait_ms = earlier.gap_ms
+    if earlier.crash is not None and place.client == OURS:
+        await place.backend.die_in(_played(place), earlier.crash)
+        wait_ms -= earlier.crash.gap_ms
+    else:
+        await _played(place)
+    await asyncio.sleep(wait_ms / 1000)
+
+
+async def _with_books(record: CallRecord, backend: Backend, opened_ms: Ms) -> CallRecord:
+    """A record with what provider and ledger hold in the end; ``opened_ms`` is when its clock began on the loop's."""
+    books = await backend.books(opened_ms)
+    if books is None:
+        return record
+    record = replace(record, book=effects(books.book, opened_ms))
+    if record.client != OURS:
+        return record
+    things = {operation.op_id: operation for operation in books.operations}
+    owed = [things[row.op_id] for row in books.outbox if row.done_at_ms is None]
+    kept = kept_texts(books, record.trace, record.turns, record.history)
+    is_over = not await backend.is_busy()
+    return replace(
+        record,
+        unfired=backend.unfired,
+        outbox=tuple((each.kind, each.subject, each.slot) for each in owed),
+        violations=(*broken_invariants(books, backend.traits, is_over=is_over), *card_numbers(kept)),
+    )
 
 
 async def _played(place: _Place) -> tuple[CallRecord, Ms]:

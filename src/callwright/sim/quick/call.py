@@ -8,18 +8,21 @@ script ── quick line ── our client (core and runtime) ── connection 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callwright.runtime.call import run
+from callwright.sim.backend import Backend, Books
+from callwright.sim.behind import TIMEOUT_MS
 from callwright.sim.caller import drawn
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.models import AgentSaid, ToolAnswered, ToolRequested
 from callwright.sim.network import Network, NetworkSettings
-from callwright.sim.quick.books import Books, QuickProvider, open_books
+from callwright.sim.quick.books import QuickProvider
 from callwright.sim.quick.gathering import Gathering
 from callwright.sim.quick.line import QuickLine
 from callwright.sim.quick.script import Script
@@ -125,10 +128,13 @@ async def _take(call: QuickCall, seed: int) -> QuickResult:
     script = Script(drawn(call.caller, seed), session.tool_of)
     line = QuickLine(call.line.until(call.limit_ms), call.speech, script)
     connector = Network(Gathering(MemoryConnector(lambda: session)), call.network, lambda: line.now_ms)
-    async with open_books(call.provider, seed) as behind:
-        ledger = behind.ledger if behind else None
-        result = await run(call.agent, line, connector=connector, ledger=ledger, deps=call.deps, party=call.party)
-        books = await behind.close(loop_ms() - line.now_ms) if behind else None
+    provider = call.provider
+    async with provider.backend(seed) if provider else Backend(None, TIMEOUT_MS) as behind:
+        deps, party = call.deps, call.party
+        result = await run(call.agent, line, connector=connector, ledger=behind.ledger, deps=deps, party=party)
+        opened_ms = loop_ms() - line.now_ms
+        await asyncio.sleep(provider.after_ms / 1000 if provider else 0)
+        books = await behind.books(opened_ms)
     if broken:
         raise broken[0]
     assert line.ended_ms is not None

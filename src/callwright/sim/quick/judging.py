@@ -28,13 +28,14 @@ from typing import TYPE_CHECKING, Any
 from callwright.claims.facts import ClaimFacts, Milestone, Said, Verdict
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import Heard
+from callwright.sim.inspection import claim_of
 from callwright.sim.provider import oracle
 from callwright.sim.provider.book import Refund, Status
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
+    from callwright.sim.backend import Books
     from callwright.sim.provider import ProviderSettings
-    from callwright.sim.quick.books import Books
     from callwright.sim.quick.call import QuickResult
 
 TELLINGS_MAX = 3
@@ -208,7 +209,7 @@ def _by_the_book(trial: _Trial) -> Iterator[str]:
             for op in books.operations
         ),
         attempts=tuple(oracle.Attempt(each.provider_key, each.opened_at_ms) for each in books.attempts),
-        claims=tuple(_claims(books)),
+        claims=tuple(claim_of(each, books.attempts) for each in books.operations),
     )
     for violation in oracle.check(books.book, record, case.settings.traits, healed=True):
         yield f"{violation.invariant} {violation.what}"
@@ -220,22 +221,6 @@ def _wishes(trial: _Trial) -> Iterator[tuple[Ms, str]]:
         if (kind, name) == ("do", "StartTool") and content["name"] == trial.case.action:
             named = json.loads(content["arguments"])["card_last4"]
             yield at_ms, next((last4 for last4, brand in _BRANDS.items() if brand == named), named)
-
-
-def _claims(books: Books) -> Iterator[oracle.Claim]:
-    for each in books.operations:
-        assert each.terms.amount is not None
-        own = [one for one in books.attempts if (one.op_id, one.params_hash) == (each.op_id, each.params_hash)]
-        yield oracle.Claim(
-            each.op_id,
-            each.subject,
-            each.slot,
-            each.state.value,
-            each.terms.amount,
-            each.terms.card.token if each.terms.card else None,
-            own[-1].reference if own else None,
-            bool(each.escalated),
-        )
 
 
 def _record_agrees(trial: _Trial) -> Iterable[str]:
