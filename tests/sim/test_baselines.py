@@ -124,7 +124,15 @@ def is_whole(goodbye: tuple[Ms, Ms]) -> bool:
     return played_ms >= audio_ms - 5  # a baseline leaves in the conversion what it holds back
 
 
-ACTING = ("by-call-id", "by-order", "by-order-and-card", "suppresses-reply", "posts-a-note", "cancels-on-barge-in")
+ACTING = (
+    "by-call-id",
+    "by-order",
+    "by-order-and-card",
+    "suppresses-reply",
+    "counts-last-four",
+    "posts-a-note",
+    "cancels-on-barge-in",
+)
 """Baselines that differ in what they do with actions."""
 
 
@@ -136,6 +144,15 @@ def test_every_baseline_but_naive_has_one_bad_habit() -> None:
         acts_its_own_way = name in ACTING
         assert edges == (2 if name == "naive" else 0 if acts_its_own_way else 1), name
         assert acts_its_own_way or name == "naive" or habits.acts == Acts(), name
+
+
+def test_who_takes_the_last_four_digits_for_the_outcome_never_tells_it() -> None:
+    """The card is named when the change is declined; who does not count that says later that it is done."""
+    with as_file(files("callwright.apps.refunds") / "scenarios" / "wrong-card-slow.yaml") as path:
+        slow = load_scenario(path)
+    counting, asking = (agent_heard(play(slow, 1, client=name)) for name in ("counts-last-four", "by-order"))
+    assert counting[-2].endswith("The refund to your Visa ending in 4242 is on its way.")
+    assert asking[-2].endswith("The refund of 32 dollars to your Visa ending in 4242 is done.")
 
 
 def test_every_baseline_is_in_the_reference() -> None:

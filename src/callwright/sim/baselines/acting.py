@@ -11,7 +11,7 @@ There is no record: what a client remembers is what it holds by its key, for as 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -36,6 +36,7 @@ _SAID: Final[Mapping[Outcome, str]] = {
 }
 _NOT_SAID: Final = "The {what} did not go through."
 """What such a client makes of everything else, a timeout above all."""
+_ON_ITS_WAY: Final = "It cannot be stopped any more. The {what} is on its way."
 
 _KEYS: Final[Mapping[Key, Callable[[Terms, str], str]]] = {
     Key.CALL: lambda terms, call_id: call_id,
@@ -80,19 +81,25 @@ class Acting:
         self.floor = floor
         self._acts = acts
         self._provider = provider
-        self._made: dict[str, asyncio.Task[str]] = {}
+        self._made: dict[str, tuple[asyncio.Task[str], str]] = {}
+        """What is under way or done by its key, and in which words."""
         self._turns = 0
+        self._said: list[str] = []
 
     def caller_spoke(self) -> None:
         """The caller began to speak."""
         self._turns += 1
         if self._acts.stops_waiting:
-            for task in self._made.values():
+            for task, _ in self._made.values():
                 task.cancel()
+
+    def agent_said(self, text: str) -> None:
+        """The model wrote a reply."""
+        self._said.append(text)
 
     async def act(self, tool: Tool, context: Context[Any], arguments: Mapping[str, Any]) -> tuple[str, Tells]:
         """Carry out a call of an action: the output, and what is done with it. Raises UsageError without a provider."""
-        turns = self._turns
+        turns, replies = self._turns, len(self._said)
         try:
             terms = await tool.function(context, **arguments)
         except Refuse as reason:
@@ -101,19 +108,31 @@ class Acting:
         assert tool.action
         sentence = what(tool.action.kind, terms)
         key = _KEYS[self._acts.key](terms, context.tool_call_id)
-        if key not in self._made:
+        made, first = self._made.get(key, (None, ""))
+        if made is None:
             dispatch = Dispatch("naive", 1, 1, key, tool.action.kind, tool.action.slot_of(terms), terms, "")
-            self._made[key] = asyncio.get_running_loop().create_task(self._done(dispatch, sentence))
+            made = asyncio.get_running_loop().create_task(self._done(dispatch, sentence))
+            self._made[key] = (made, sentence)
+        elif self._acts.tells is Tells.UNLESS_NAMED and not made.done():
+            return _output("conflict", _ON_ITS_WAY.format(what=first)), Tells.RESULT
         try:
-            said = await asyncio.shield(self._made[key])
+            said = await asyncio.shield(made)
         except asyncio.CancelledError:
-            if not self._made[key].cancelled():
+            if not made.cancelled():
                 raise
             said = f"The {sentence} was stopped."
-        tells = self._acts.tells
-        if tells is Tells.UNLESS_SPOKEN:
-            tells = Tells.RESULT if turns == self._turns else Tells.NOTHING
-        return msgspec.json.encode({"asked": "done", "say": said}).decode(), tells
+        return _output("done", said), self._tells(turns, self._said[replies:], terms)
+
+    def _tells(self, turns: int, replies: Sequence[str], terms: Terms) -> Tells:
+        """What is done with the result of a call behind which came so many turns, and these replies."""
+        match self._acts.tells:
+            case Tells.UNLESS_SPOKEN:
+                is_told = turns != self._turns
+            case Tells.UNLESS_NAMED:
+                is_told = terms.card is not None and any(terms.card.last4 in _digits(text) for text in replies)
+            case other:
+                return other
+        return Tells.NOTHING if is_told else Tells.RESULT
 
     async def _done(self, dispatch: Dispatch, sentence: str) -> str:
         """Send, and wait for the end of it."""
@@ -126,3 +145,12 @@ class Acting:
             await asyncio.sleep(LOOK_EVERY_MS / 1000)
             observed = await self._provider.look_up(dispatch)
         return _SAID.get(observed.outcome, _NOT_SAID).format(what=sentence)
+
+
+def _output(asked: str, say: str) -> str:
+    return msgspec.json.encode({"asked": asked, "say": say}).decode()
+
+
+def _digits(text: str) -> str:
+    """The digits of a text, one behind the other."""
+    return "".join(filter(str.isdigit, text))

@@ -36,6 +36,10 @@ class Tells(Enum):
 
     RESULT = "it is the tool's output, and a reply is asked for"
     UNLESS_SPOKEN = "it is the tool's output, and a reply is asked for only if the caller has not spoken meanwhile"
+    UNLESS_NAMED = (
+        "who asks again meanwhile is told that it is on its way; the result is the tool's output, and a reply is asked"
+        " for only if none since the call has named the last four digits of the card"
+    )
     NOTHING = "it is the tool's output, and nothing is asked for"
     NOTE = "the output says that it is under way; the result is a system note, and nothing is asked for"
 
@@ -69,6 +73,7 @@ HABITS: Mapping[str, Habits] = {
     "by-order": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER)),
     "by-order-and-card": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER_AND_CARD)),
     "suppresses-reply": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER, Tells.UNLESS_SPOKEN)),
+    "counts-last-four": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER, Tells.UNLESS_NAMED)),
     "posts-a-note": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER, Tells.NOTE)),
     "cancels-on-barge-in": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.CALL, stops_waiting=True)),
 }

@@ -130,6 +130,7 @@ class NaiveClient:
                 self._up.ready()
             case server.ResponseOutputAudioTranscriptDone():
                 self._log(Speaker.AGENT, event.item_id, event.transcript, Source.WHOLE)
+                self._acting.agent_said(event.transcript)
             case server.ConversationItemInputAudioTranscriptionCompleted():
                 self._log(Speaker.CALLER, event.item_id, event.transcript, Source.TRANSCRIBED)
             case server.ResponseFunctionCallArgumentsDone():
