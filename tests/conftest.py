@@ -3,13 +3,21 @@
 ``--hypothesis-profile=explore`` asks for new examples, ``-n0`` for one process.
 """
 
+import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy's threads cost more than they save on matrices this small
+
+if sys.dont_write_bytecode:  # else each of a run's many processes compiles everything anew: they share it, out of sight
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    bytecode = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
+    sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(bytecode))
 
 settings.register_profile("house", derandomize=True, deadline=None, database=None)
 settings.register_profile("explore", deadline=None, max_examples=2000, print_blob=True)
@@ -21,3 +29,8 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """No worker for a single file, which one process is through with sooner; else one for each core."""
     paths = {argument.partition("::")[0] for argument in config.args}
     return 0 if len(paths) == 1 and Path(*paths).is_file() else None
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector need not look through it again and again."""
+    gc.freeze()
