@@ -114,6 +114,7 @@ def no_cap(patch: Patch) -> None:
 
 def nobody_takes_over(patch: Patch) -> None:
     patch.setattr(sending, "recover", lambda page: [])
+    patch.setattr(sending, "left", lambda page, tended: [])
 
 
 def commits_are_not_synced(patch: Patch) -> None:

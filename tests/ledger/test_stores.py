@@ -120,11 +120,11 @@ def test_events_and_evidence_only_grow(store):
     with store.transaction() as tx:
         for row in rows:
             tx.insert(row)
-    for row in (rows[2], rows[6]):
+    for row in (rows[2], rows[7]):
         with pytest.raises(LedgerError), store.transaction() as tx:
             tx.update(row)
     with pytest.raises(Taken), store.transaction() as tx:
-        tx.insert(rows[6])
+        tx.insert(rows[7])
 
 
 def test_an_operation_is_never_written_without_its_version(store):

@@ -366,6 +366,69 @@ def test_i12_nothing_is_dispatched_from_a_record_that_was_tampered_with(tmp_path
     assert done(provider) == [EFFECT]
 
 
+# Neighbours
+
+
+NEIGHBOURLY = Patience(left_ms=5_000)
+
+
+@pytest.mark.parametrize(
+    ("point", "faults"),
+    [
+        ("after ask", {}),
+        ("before provider", {}),
+        ("after provider", {}),
+        ("before fold", {}),
+        ("after fold", {"refused": Fault(times=1)}),
+        ("before wait", {"refused": Fault(times=1)}),
+        ("after fold", {"lost-reply": Fault(times=1)}),
+        ("after fold", {}),
+    ],
+)
+def test_i23_a_neighbour_that_dies_is_followed_by_whoever_lives_without_a_new_start(point, faults):
+    """Requested, running, accepted or in doubt: it is seen to once it has been due for long, and done once."""
+    provider, store = StandIn(ProviderSettings(faults=faults), seed=1), MemoryStore(is_shared=True)
+    life = Life([Crash(point, 1, 0)])
+
+    async def dying() -> None:
+        ledger = opened(provider, MortalStore(store, life), crash_at=life.crash_at, patience=NEIGHBOURLY)
+        async with ledger:
+            await ledger.propose(ask())
+            await life.died.wait()
+
+    async def main() -> list[str]:
+        told: list[str] = []
+        async with opened(provider, store, patience=NEIGHBOURLY) as living:
+            living.subscribe(lambda fact: told.append(fact.milestone))
+            await asyncio.gather(dying(), return_exceptions=True)
+            await asyncio.sleep(3_600)
+            assert await living.problems() == ()
+        return told
+
+    assert run_virtual(main())[-1] == "confirmed"
+    assert life.is_dead
+    assert done(provider) == [EFFECT]
+
+
+def test_a_neighbour_that_lives_is_left_to_it():
+    """Who had it looks it up again and again; who has not asks nothing, however long it takes."""
+    provider, store = stand_in(settles_ms=120_000), MemoryStore(is_shared=True)
+
+    async def main() -> list[str]:
+        told: list[str] = []
+        async with opened(provider, store, patience=NEIGHBOURLY) as owner:
+            async with opened(provider, store, patience=NEIGHBOURLY) as other:
+                other.subscribe(lambda fact: told.append(fact.milestone))
+                await owner.propose(ask())
+                await asyncio.sleep(110)
+            await asyncio.sleep(60)
+            assert [fact.milestone for fact in await owner.snapshot("customer:81")] == ["confirmed"]
+        return told
+
+    assert run_virtual(main()) == []
+    assert done(provider) == [EFFECT]
+
+
 # Deaths
 
 
@@ -396,7 +459,7 @@ REACHED = [point for point in POINTS_OF_DEATH if point.split()[1] not in ("broke
 def test_f26_a_death_at_every_point_is_survived_with_one_effect(point, gap_ms):
     passed = 0
     for nth in range(1, 7):
-        store = MemoryStore()
+        store = MemoryStore(is_shared=True)
         provider = stand_in(faults={"lost-reply": Fault(times=1)})
         told = run_virtual(two_lives(provider, Crash(point, nth, gap_ms), store, lambda store=store: store))
         if told is None:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from callwright.declare.actions import Authority, Terms
+from callwright.ledger import owing
 from callwright.ledger.folding import authorise, revise
 from callwright.ledger.operation import UNDER_WAY, Actor, State, Step
 from callwright.ledger.page import Page
@@ -68,6 +69,8 @@ class Ask:
     must_hear: tuple[str, ...] = ()
     by: Actor = Actor.MODEL
     """Who asks: the model, or a person (CALLER, HUMAN)."""
+    is_waited_for: bool = False
+    """Whether a caller waits on the line for what becomes of it, and is owed that if the call ends without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,13 @@ class Answer:
 
 def propose(page: Page, ask: Ask) -> Answer:
     """Ask for an action. The same wish again changes nothing; see the table above."""
+    answer = _propose(page, ask)
+    if ask.is_waited_for and answer.fact is not None:
+        owing.waits(page, answer.fact)
+    return answer
+
+
+def _propose(page: Page, ask: Ask) -> Answer:
     op_id = operation_id(ask.kind, ask.terms.subject, ask.slot)
     wanted = write_terms(ask.terms)
     operation = page.tx.get(Operation, op_id)
@@ -228,7 +238,7 @@ def _under_way(page: Page, operation: Operation, wanted: str, ask: Ask) -> Answe
 
 
 def _done(page: Page, operation: Operation, wanted: str, ask: Ask) -> Answer:
-    return _answer(operation, Verdict.CONFLICT, "settled")
+    return _answer(owing.conflict(page, operation, wanted, ask.by), Verdict.CONFLICT, "settled")
 
 
 _OTHER = {

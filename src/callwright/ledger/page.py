@@ -47,6 +47,11 @@ class Patience:
     """A confirmed one is looked up again first after so long, in case it comes back."""
     watch_ms: Ms = 259_200_000
     """And last after so long."""
+    left_ms: Ms = 30_000
+    """What has been due for so long, and nobody has seen to, is taken over from whoever had to; so often that is looked
+    for."""
+    tell_ms: Ms = 60_000
+    """An outcome that no call has told for so long is owed outside the calls."""
 
 
 @dataclass(slots=True)
@@ -103,9 +108,8 @@ class Page:
         """Let a person look at it, for the first reason that comes up."""
         if read.escalated:
             return read
-        written = self.note(read, actor, f"escalated: {reason}", escalated=reason)
-        self.tx.insert(Outbox(read.op_id, written.state_version, "person", reason, None))
-        return written
+        self.tx.insert(Outbox(read.op_id, read.state_version + 1, owing.PERSON, reason, None))
+        return self.note(read, actor, f"escalated: {reason}", escalated=reason)
 
     def grant(self, operation: Operation, step: Step, actor: Actor) -> Operation:
         """Authorise the present revision, once, for a while (T2 or T14)."""

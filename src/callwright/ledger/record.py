@@ -57,6 +57,11 @@ class Record:
         self._numbers = 0
         self._is_open = True
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may have the same record open."""
+        return self._store.is_shared
+
     def now_ms(self) -> Ms:
         """The time, which never runs backwards: a window that has closed stays closed."""
         self._latest_ms = max(self._latest_ms, self._clock())
@@ -164,19 +169,21 @@ class Record:
         """What is owed outside the calls and was not done yet, oldest first."""
         return await self.commit(lambda page: tuple(page.tx.find(Outbox, done_at_ms=None)))
 
-    async def done(self, op_id: str, version: int) -> FactChanged:
-        """Take a row off the outbox: a person has seen to it. An operation in doubt stays his until it is settled.
+    async def done(self, op_id: str, version: int, kind: str | None = None) -> FactChanged:
+        """Take a row off the outbox, or all of a version: a person has seen to it.
 
-        Raises LedgerError if there is no such row.
+        An operation in doubt stays his until it is settled. Raises LedgerError if there is no such row.
         """
 
         def write(page: Page) -> FactChanged:
-            row = page.tx.get(Outbox, op_id, version)
-            if row is None:
+            rows = page.tx.find(Outbox, op_id=op_id, version=version, **({} if kind is None else {"kind": kind}))
+            if not rows:
                 raise LedgerError(f"the outbox has nothing of operation {op_id} at version {version}")
-            page.tx.update(replace(row, done_at_ms=page.now_ms))
+            for row in rows:
+                page.tx.update(replace(row, done_at_ms=page.now_ms))
             operation = page.operation(op_id)
-            if operation.escalated and operation.state in SETTLED:
+            is_looked_at = any(row.kind == owing.PERSON for row in rows)
+            if is_looked_at and operation.escalated and operation.state in SETTLED:
                 operation = page.note(operation, Actor.HUMAN, "seen to", escalated="")
             return fact_of(operation)
 

@@ -132,13 +132,26 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """A caller who waits on the line for what becomes of an operation."""
+
+    op_id: str
+    since_ms: Ms
+    done_at_ms: Ms | None
+    """Since when he does not: he heard how it ended, or it was left to the outbox."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outbox:
     """Something owed outside the call: a person has to look, or somebody has to be sent a message."""
 
     op_id: str
     version: int
+    """The operation's version that it is about, or that it led to."""
     kind: str
+    """``person``, ``conflict`` or ``untold``."""
     reason: str
+    """A short code, the terms that were wanted too late, or the sentence that is to be passed on."""
     done_at_ms: Ms | None
 
 
@@ -156,7 +169,7 @@ class Event:
     at_ms: Ms
 
 
-Row = Operation | Attempt | Evidence | Authorization | Told | Outbox | Event
+Row = Operation | Attempt | Evidence | Authorization | Told | Waiting | Outbox | Event
 
 
 def canonical(value: object) -> str:

@@ -13,17 +13,20 @@ opened                                            window - margin      window
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from callwright.errors import LedgerError
 from callwright.ids import Ms
+from callwright.ledger import owing
 from callwright.ledger.asking import Answer
 from callwright.ledger.operation import Actor, State, Step
 from callwright.ledger.page import Page
 from callwright.ledger.provider import Dispatch, OnAmbiguous, Outcome, Traits
 from callwright.ledger.rows import Attempt, Operation, provider_key, read_terms
 from callwright.ledger.saying import fact_of
+from callwright.ledger.store import Rehearsal
 
 
 class Act(Enum):
@@ -71,13 +74,35 @@ def start(page: Page, answer: Answer) -> tuple[Answer, Next]:
 
 
 def recover(page: Page) -> list[str]:
-    """Take over what a process left behind: what was under way is in doubt. Returns all that is to be tended.
+    """Take over what a process left behind: what was under way is in doubt, and its callers are gone.
 
-    A confirmed operation is tended as long as it is watched; the others that are settled are not.
+    Returns all that is to be tended. A confirmed operation is tended as long as it is watched; the others that are
+    settled are not.
     """
+    owing.leave_all(page)
     for operation in page.tx.find(Operation, state=State.RUNNING):
         page.step(operation, Step.DOUBT, Actor.RECOVERY, "found running")
     return [each.op_id for each in page.tx.find(Operation, state=_TENDED)]
+
+
+def left(page: Page, tended: Container[str]) -> list[str]:
+    """What a neighbour has left: it was due long ago, and nobody has seen to it; but not what is ``tended`` here.
+
+    To take it over is to advance it from the record like anybody: of two who do so, one stores the next send.
+    """
+    owing.leave_late(page)
+    return [
+        each.op_id
+        for each in page.tx.find(Operation, state=_OPEN)
+        if each.op_id not in tended and _is_overdue(page, each.op_id)
+    ]
+
+
+def _is_overdue(page: Page, op_id: str) -> bool:
+    """Whether something was due ``left_ms`` ago: it is advanced at that instant, and nothing of that is written."""
+    rehearsal = Rehearsal(page.tx)
+    upcoming = advance(Page(rehearsal, page.now_ms - page.patience.left_ms, page.traits, page.patience), op_id)
+    return rehearsal.is_written or upcoming.act not in (Act.WAIT, Act.REST)
 
 
 def look_up(page: Page, op_id: str) -> Next:
@@ -87,7 +112,8 @@ def look_up(page: Page, op_id: str) -> Next:
     return _act(Act.LOOK_UP, operation, attempts[-1]) if attempts else REST
 
 
-_TENDED = (State.PROPOSED, State.REQUESTED, State.UNKNOWN, State.ACCEPTED, State.CONFIRMED)
+_OPEN = (State.PROPOSED, State.REQUESTED, State.RUNNING, State.UNKNOWN, State.ACCEPTED)
+_TENDED = (*_OPEN, State.CONFIRMED)
 
 
 def _proposed(page: Page, operation: Operation, attempts: list[Attempt]) -> Next:

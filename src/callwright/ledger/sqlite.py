@@ -27,7 +27,7 @@ from callwright.ledger.store import APPEND_ONLY, KEYS, Stale, Taken, Transaction
 
 R = TypeVar("R", bound=Row)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x43574C47  # "CWLG": whose file it is
 BUSY_TIMEOUT_MS = 5_000
 """How long another process's transaction is waited for."""
@@ -36,6 +36,8 @@ _WAL_FROM = (3, 51, 3)
 
 class SQLiteStore:
     """A store in a file. Raises LedgerError if the file cannot be opened, or was written by another schema."""
+
+    is_shared = True
 
     def __init__(self, path: str | Path) -> None:
         self._lock = threading.Lock()

@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol, TypeVar
 
 from callwright.errors import LedgerError
-from callwright.ledger.rows import Attempt, Authorization, Event, Evidence, Operation, Outbox, Row, Told
+from callwright.ledger.rows import Attempt, Authorization, Event, Evidence, Operation, Outbox, Row, Told, Waiting
 
 R = TypeVar("R", bound=Row)
 
@@ -27,7 +27,8 @@ KEYS: dict[type[Any], tuple[str, ...]] = {
     Evidence: ("evidence_id",),
     Authorization: ("op_id", "version"),
     Told: ("op_id", "milestone", "version"),
-    Outbox: ("op_id", "version"),
+    Waiting: ("op_id",),
+    Outbox: ("op_id", "version", "kind"),
     Event: ("op_id", "seq"),
 }
 """Every table with its key."""
@@ -68,7 +69,10 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """Keeps rows; every store is held to the same promises by the same tests."""
+    """Keeps rows; every store is held to the same promises by `callwright.testing.check_store`."""
+
+    is_shared: bool
+    """Whether other processes may have it open."""
 
     def transaction(self) -> AbstractContextManager[Transaction]:
         """Begin a transaction; it is committed as its block ends, and undone by an exception."""
@@ -92,9 +96,10 @@ Tables = dict[type[Any], dict[tuple[object, ...], Any]]
 
 
 class MemoryStore:
-    """A store for simulations and tests: nothing outlives the process."""
+    """A store for simulations and tests: nothing outlives the process, though simulated ones may share it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
         self._tables: Tables = {table: {} for table in KEYS}
         self._lock = threading.Lock()
 
@@ -175,6 +180,35 @@ class _MemoryTransaction:
         table = type(row)
         self._undo.append((table, key, self._tables[table].get(key)))
         self._tables[table][key] = row
+
+
+class Rehearsal:
+    """A transaction in which nothing is written, to see what would be. What is read is what was there."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.is_written = False
+        """Whether anything would have been."""
+
+    def get(self, table: type[R], *key: object) -> R | None:
+        """The row of this key, or None."""
+        return self._tx.get(table, *key)
+
+    def find(self, table: type[R], **where: object) -> list[R]:
+        """The rows whose columns equal these values."""
+        return self._tx.find(table, **where)
+
+    def insert(self, row: Row) -> None:
+        """Note that a row would be added."""
+        self.is_written = True
+
+    def update(self, row: Row) -> None:
+        """Note that a row would be replaced."""
+        self.is_written = True
+
+    def swap(self, read: Operation, written: Operation) -> None:
+        """Note that an operation would be."""
+        self.is_written = True
 
 
 def columns_of(table: type[Any]) -> tuple[str, ...]:

@@ -139,7 +139,9 @@ class Actions:
             _log.error("action %s planned what cannot be told: %s", tool.name, type(problem).__name__)
             _log.debug("action %s planned what cannot be told", tool.name, exc_info=problem)
             return ToolOutcome.RAISED, not_asked("it could not be planned"), True
-        wish = Ask(action.kind, slot, party, action.provider, terms, action.authority, action.must_hear)
+        wish = Ask(
+            action.kind, slot, party, action.provider, terms, action.authority, action.must_hear, is_waited_for=True
+        )
         self._ours[operation_id(action.kind, terms.subject, slot)] = None
         try:
             async with asyncio.timeout(PROPOSE_MS / 1000):

@@ -45,7 +45,20 @@ from callwright.runtime.outbox import OutboxFile
 T = TypeVar("T")
 log = logging.getLogger("callwright.ledger")
 
-POINTS = ("check", "recover", "ask", "advance", "wait", "broken", "provider", "fold", "reconcile", "report")
+POINTS = (
+    "check",
+    "recover",
+    "pause",
+    "left",
+    "ask",
+    "advance",
+    "wait",
+    "broken",
+    "provider",
+    "fold",
+    "reconcile",
+    "report",
+)
 """The names of all awaits of the dispatcher, each a place where a process can die: before it and after it."""
 
 BROKEN_STORE_MS: Ms = 1_000
@@ -67,6 +80,7 @@ class Dispatcher:
         self._due: dict[str, Next] = {}
         """What was stored with the wish itself, and is sent by whoever tends the operation."""
         self._is_open = False
+        self._neighbour: asyncio.Task[None] | None = None
         self._unsubscribe: Callable[[], object] = _nothing
 
     async def start(self) -> None:
@@ -80,16 +94,30 @@ class Dispatcher:
         for op_id in await self._through("recover", self._record.commit, sending.recover):
             if op_id not in self._tended:
                 self._tend(op_id)
+        if self._record.is_shared:
+            self._neighbour = asyncio.get_running_loop().create_task(self._take_over())
 
     async def close(self) -> None:
         """Stop tending. What is under way stays as it is in the record, and the next process finds it."""
         self._is_open = False
         self._unsubscribe()
-        tasks = list(self._tended.values())
+        tasks = [*self._tended.values(), *([self._neighbour] if self._neighbour else [])]
         self._tended.clear()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _take_over(self) -> None:
+        """Time and again look for what a neighbour has left, whose process died or hangs, and tend that as well."""
+        while True:
+            await self._through("pause", self._wait, asyncio.Event(), self._record.patience.left_ms)
+            look = partial(sending.left, tended=tuple(self._tended))
+            try:
+                for op_id in await self._through("left", self._record.commit, look):
+                    if op_id not in self._tended:
+                        self._tend(op_id)
+            except LedgerError as problem:
+                log.warning("what neighbours have left cannot be read: %s", problem)
 
     async def ask(self, wish: Callable[[Page], Answer]) -> Answer:
         """Ask for something. What may be sent at once has its attempt in the same transaction, and leaves after it."""

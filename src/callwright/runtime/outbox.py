@@ -16,7 +16,7 @@ from callwright.ledger.page import Page
 from callwright.ledger.rows import Outbox
 from callwright.ledger.saying import fact_of
 
-_Key = tuple[str, int]
+_Key = tuple[str, int, str]
 
 
 class OutboxFile:
@@ -30,7 +30,7 @@ class OutboxFile:
         """Append the open rows that the file does not have yet. Raises OSError for a file that cannot be written."""
         if self._written is None:
             self._written = dict.fromkeys(self._there())
-        new = [row for row in page.tx.find(Outbox, done_at_ms=None) if (row.op_id, row.version) not in self._written]
+        new = [row for row in page.tx.find(Outbox, done_at_ms=None) if _key(row) not in self._written]
         if not new:
             return
         lines = b"".join(_line(page, row) + b"\n" for row in new)
@@ -38,20 +38,24 @@ class OutboxFile:
             file.write(b"\n" + lines if self._is_cut() else lines)
             file.flush()
             os.fsync(file.fileno())
-        self._written.update(dict.fromkeys((row.op_id, row.version) for row in new))
+        self._written.update(dict.fromkeys(map(_key, new)))
 
     def _there(self) -> Iterator[_Key]:
         lines = self._path.read_bytes().splitlines() if self._path.exists() else []
         for line in lines:
             try:
                 row = msgspec.json.decode(line)
-                yield row["op_id"], row["version"]
+                yield row["op_id"], row["version"], row["kind"]
             except (msgspec.DecodeError, TypeError, KeyError):
                 continue
 
     def _is_cut(self) -> bool:
         """Whether the last line has no end."""
         return self._path.exists() and self._path.read_bytes()[-1:] not in (b"", b"\n")
+
+
+def _key(row: Outbox) -> _Key:
+    return row.op_id, row.version, row.kind
 
 
 def _line(page: Page, row: Outbox) -> bytes:

@@ -81,6 +81,7 @@ class MortalStore:
     """A store as one process reaches it."""
 
     def __init__(self, store: Store, life: Life) -> None:
+        self.is_shared = store.is_shared
         self._store = store
         self._life = life
 

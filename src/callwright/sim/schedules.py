@@ -207,7 +207,7 @@ class _Play:
         assert isinstance(loop, VirtualLoop)
         self._now_ms = loop.now_ms
         self._plan = plan
-        self._store = MemoryStore()
+        self._store = MemoryStore(is_shared=True)
         self._desk = Desk(plan.settings, [Charge(SUBJECT, CAPTURED, tuple(card.token for card in CARDS))], plan.seed)
         self._crashes = list(plan.crashes)
         self._grants: list[oracle.Grant] = []
