@@ -1,0 +1,176 @@
+"""The canceller that is built in: the delay is found, the loudspeaker's clock is followed, the path is learned.
+
+```
+far ---> FarEnd, read late on the microphone's clock ---> EchoPath ---> prediction
+            ^ DelayFinder: jumps      ^ Timing: drift        ^ learns      | subtracted
+near -------+-------------------------+----------------------+-------------+---> out
+```
+
+Nothing but the prediction is ever taken out, so the caller's voice passes as it is: there is no gate that it could be
+behind. With a silent far end the samples are the microphone's own.
+"""
+
+from __future__ import annotations
+
+from math import log10
+from typing import Final
+
+import numpy as np
+
+from callwright.audio.echo import ECHO_FRAME_MS, EchoReport, require_same_length
+from callwright.audio.echo_delay import DELAY_MS_MAX, DelayFinder
+from callwright.audio.echo_far import FarEnd, Floats
+from callwright.audio.echo_path import EchoPath
+from callwright.audio.formats import PCM
+from callwright.errors import AudioFormatError
+from callwright.ids import Ms, Samples
+
+TAIL_MS: Final[Ms] = 200
+"""How long an echo may last, from the first sound that comes back."""
+
+_RATES_HZ: Final = range(8_000, 48_001, 1_000)
+_LEAD_MS: Final[Ms] = 5
+"""So much before the strongest echo the filter begins."""
+_MOVED_MS: Final[Ms] = 1
+"""An echo that is found this far from where it was has moved; what is less is left to the timing."""
+_HEARD: Final = 0.98
+"""The report looks back over about half a second of the far end."""
+_FAR_RMS: Final = 100.0
+"""The far end speaks when it is louder than this, in int16 steps (-50 dBFS)."""
+
+
+class Timing:
+    """How far the prediction lags behind the echo, and the drift of the clocks that makes it lag.
+
+    What was missed, along the slope of the prediction, is the lag. A loop of two terms steers by it: the delay at once,
+    the drift slowly, both only as far as the prediction outweighs what it missed.
+    """
+
+    _KEPT: Final = 0.9
+    _LAG_MAX: Final = 0.5
+    _STEER: Final = 0.05
+    _LEARN: Final = 1e-3
+
+    def __init__(self) -> None:
+        self._along = 0.0
+        self._steep = 0.0
+        self.drift = 0.0
+        """By how much later each frame comes than the one before it, in samples."""
+
+    def correct(self, predicted: Floats, missed: Floats) -> float:
+        """By how many samples later the next frame of the far end has to be read."""
+        slope = (predicted[2:] - predicted[:-2]) / 2
+        self._along = self._KEPT * self._along - float(missed[1:-1] @ slope)
+        self._steep = self._KEPT * self._steep + float(slope @ slope) + len(slope)
+        lag = min(max(self._along / self._steep, -self._LAG_MAX), self._LAG_MAX)
+        loud = float(predicted @ predicted)
+        lag *= loud / (loud + float(missed @ missed) + len(missed))
+        self.drift += self._LEARN * lag
+        return self.drift + self._STEER * lag
+
+
+class Trust:
+    """How much of a prediction is taken out: all of it, unless that would make the microphone louder.
+
+    A path that has just moved or gone (somebody plugs headphones in) is predicted wrongly. Taking out ``part`` of a
+    prediction makes a sound softer as long as ``part`` is below twice their likeness.
+    """
+
+    _KEPT: Final = 0.95
+
+    def __init__(self) -> None:
+        self._along = 0.0
+        self._size = 0.0
+        self._part = 1.0
+
+    def take_out(self, near: Floats, predicted: Floats) -> Floats:
+        """The near samples without the trusted part of the prediction, which changes along the frame."""
+        self._along = self._KEPT * self._along + float(near @ predicted)
+        self._size = self._KEPT * self._size + float(predicted @ predicted)
+        before, self._part = self._part, min(max(2 * self._along / (self._size + 1.0), 0.0), 1.0)
+        if before == self._part:
+            return near - np.float32(before) * predicted
+        return near - np.linspace(before, self._part, len(near), dtype=np.float32) * predicted
+
+
+class KalmanCanceller:
+    """Cancels the echo in a stream of ``rate_hz``; implements `callwright.audio.echo.Canceller`.
+
+    Raises `AudioFormatError` for a rate that is no multiple of 1000 Hz from 8 to 48 kHz.
+    """
+
+    def __init__(self, rate_hz: int) -> None:
+        if rate_hz not in _RATES_HZ:
+            raise AudioFormatError(f"{rate_hz} Hz: a canceller takes multiples of 1000 Hz from 8000 to 48000 Hz")
+        self._per_ms: Samples = rate_hz // 1000
+        self._frame: Samples = ECHO_FRAME_MS * self._per_ms
+        partitions = TAIL_MS // ECHO_FRAME_MS
+        self._span: Samples = (partitions + 1) * self._frame
+        self._far = FarEnd(self._frame, DELAY_MS_MAX * self._per_ms, self._span)
+        self._path = EchoPath(self._frame, partitions)
+        self._finder = DelayFinder(rate_hz)
+        self._timing = Timing()
+        self._trust = Trust()
+        self._seat: float | None = None
+        """Where in the filter the strongest echo lies, in samples, once it was found."""
+        self._waiting = np.zeros((2, 0), np.int16)
+        self._before = 0.0
+        self._after = 0.0
+
+    def process(self, near: PCM, far: PCM) -> PCM:
+        """The frames that these samples complete, without the echo; see `Canceller.process`."""
+        require_same_length(near, far)
+        streams = np.concatenate((self._waiting, (near, far)), axis=1)
+        whole = streams.shape[1] // self._frame
+        end = whole * self._frame
+        self._waiting = streams[:, end:]
+        out = np.empty((whole, self._frame), np.int16)
+        for index, frame in enumerate(np.split(streams[:, :end], whole, axis=1) if whole else ()):
+            out[index] = self._cancel(*frame)
+        return out.ravel()
+
+    def _cancel(self, near: PCM, far: PCM) -> PCM:
+        heard, played = near.astype(np.float32), far.astype(np.float32)
+        self._far.push(played)
+        found = self._finder.take(near, far)
+        if found is not None:
+            self._align(found)
+        self._path.hear(self._far.read(2 * self._frame))
+        predicted = self._path.predict()
+        missed = heard - predicted
+        self._far.move(self._timing.correct(predicted, missed))
+        self._path.learn(missed)
+        left = self._trust.take_out(heard, predicted)
+        if float(played @ played) > len(played) * _FAR_RMS**2:
+            self._count(heard, left)
+        out: PCM = np.rint(left).clip(-32768, 32767).astype(np.int16)
+        return out
+
+    def _align(self, found: float) -> None:
+        """Read the far end such that the echo, which is ``found`` samples late, comes where the filter has it."""
+        before = self._far.delay
+        if self._seat is None:
+            self._far.delay = float(max(0, round(found) - _LEAD_MS * self._per_ms))
+            self._path.shift(round(before - self._far.delay))
+        elif abs(found - before - self._seat) > _MOVED_MS * self._per_ms:
+            self._far.delay = max(0.0, found - self._seat)
+            self._path.shift(round(found - self._far.delay - self._seat))
+        else:
+            return
+        self._seat = found - self._far.delay
+        self._path.hear_again(self._far.read(self._span))
+
+    def _count(self, near: Floats, out: Floats) -> None:
+        self._before = _HEARD * self._before + float(near @ near)
+        self._after = _HEARD * self._after + float(out @ out)
+
+    @property
+    def report(self) -> EchoReport:
+        """What it knows of the echo now."""
+        if self._seat is None:
+            return EchoReport()
+        return EchoReport(
+            delay_ms=round((self._far.delay + self._seat) / self._per_ms),
+            drift_ppm=-round(self._timing.drift / self._frame * 1e6),
+            erle_db=round(10 * log10((self._before + 1) / (self._after + 1))),
+        )
