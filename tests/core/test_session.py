@@ -242,7 +242,7 @@ def test_a_reply_is_asked_for_only_when_the_caller_is_through():
     call.at(5_000)
     assert len(call.done(do.RequestReply)) == 1
     call.at(5_100, stops())
-    call.at(5_300, on.ResponseStarted(R2), ended(R2))
+    call.at(5_300, on.ResponseStarted(R2), audio(R2, B, 200), ended(R2))
     call.at(60_000)
     assert len(call.done(do.RequestReply)) == 1
 

@@ -378,7 +378,7 @@ def test_c080_a_result_makes_no_second_reply_beside_the_servers_own():
     call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
     call.at(2_100, speaks())
     call.at(2_600, stops())
-    call.at(2_700, on.ResponseStarted(R2))
+    call.at(2_700, on.ResponseStarted(R2), audio(R2, B, 200))
     call.at(3_000, finished(K1))
     call.at(4_000, ended(R2))
     call.at(20_000)
@@ -459,7 +459,7 @@ def test_c093_an_output_is_followed_by_one_request_for_a_reply():
     call = Call()
     call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
     call.at(200, finished(K1))
-    call.at(60, on.ResponseStarted(R2))
+    call.at(60, on.ResponseStarted(R2), audio(R2, B, 200))
     call.at(300, ended(R2))
     call.at(20_000)
     assert len(call.done(do.RequestReply)) == 1
@@ -491,9 +491,9 @@ def test_c098_a_request_that_crosses_an_automatic_response_is_made_once_more_aft
     if is_created_first:
         assert len(call.done(do.RequestReply)) == 1
         assert [type(command) for command in call.at(2_000, ended(R2))] == [do.RequestReply]
-        call.at(2_100, on.ResponseStarted(R3), ended(R3))
+        call.at(2_100, on.ResponseStarted(R3), audio(R3, C, 200), ended(R3))
     else:
-        call.at(520, on.ResponseStarted(R2), ended(R2))
+        call.at(520, on.ResponseStarted(R2), audio(R2, B, 200), ended(R2))
     call.at(30_000)
     assert len(call.done(do.RequestReply)) == 2
     assert call.session.ending is None

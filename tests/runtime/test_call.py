@@ -540,7 +540,7 @@ def test_c104_a_named_refusal_ends_the_wait_at_once_and_requests_are_bounded() -
         error("cw_4", "rate_limit"),
         expect("response.create", event_id="cw_5"),
         error("cw_5", "rate_limit"),
-        hang_up_ms=30_000,
+        hang_up_ms=1_500,
     )
     assert taken.model.times("response.create") == [5, 5, 5]
     assert taken.result.anomalies == ("RequestReply refused: rate_limit: no",) * 3

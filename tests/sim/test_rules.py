@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import callwright
 import callwright as cw
+from callwright.core.notes import END_IT
 from callwright.errors import ScenarioError
 from callwright.ids import ItemId, ToolCallId
 from callwright.sim.models import (
@@ -374,6 +375,19 @@ def test_a_result_that_comes_in_the_goodbye_is_told() -> None:
     told = ToolAnswered(ItemId("o2"), ToolCallId("call_2"), STILL_OPEN)
     for outputs in ([FOUND, told], [told, FOUND]):
         assert lines(reply(STEADY, *history, *outputs)) == ["booking-okafor"]
+
+
+def test_a_goodbye_that_was_taken_back_is_said_again_when_a_note_asks_for_it_and_nobody_has_spoken_since() -> None:
+    told = ToolAnswered(ItemId("o2"), ToolCallId("call_2"), STILL_OPEN)
+    note = SystemNote(ItemId("n"), END_IT)
+    history = [said("thats-all"), GOODBYE, answered("goodbye"), told, FOUND, answered("booking-okafor")]
+    again = reply(STEADY, *history, note)
+    assert lines(again) == ["goodbye"]
+    assert again.tool is not None
+    assert again.tool.name == "end_call"
+    assert lines(reply(STEADY, *history, note, said("ask-pool"))) == ["pool"]
+    assert reply(STEADY, *history).tool is None, "nobody asks for it"
+    assert reply(STEADY, *history[2:], note).tool is None, "no goodbye was taken back"
 
 
 # --- the notice ---------------------------------------------------------------------------------------------------

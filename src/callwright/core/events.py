@@ -167,6 +167,13 @@ class LineOpened:
 
 
 @dataclass(frozen=True, slots=True)
+class FirstWordsLost:
+    """Of what came from the caller before the session was ready, ``ms`` were held for too long, and dropped."""
+
+    ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
 class LinePlayed:
     """A pulled line took ``played_ms`` of an item in all, in this generation; what it took will be heard."""
 
@@ -290,6 +297,6 @@ ModelEvent = (
     | RequestRefused
     | ModelClosed
 )
-LineEvent = LineOpened | LinePlayed | MarkReturned | CallerLoud | LineSilent | LineClosed
+LineEvent = LineOpened | FirstWordsLost | LinePlayed | MarkReturned | CallerLoud | LineSilent | LineClosed
 AppEvent = ToolFinished | FactChanged | InterruptRequested | HangUpRequested | TimerFired
 Event = ModelEvent | LineEvent | AppEvent

@@ -12,6 +12,7 @@ from callwright.core.commands import PostToolOutput, UnwatchCaller, WatchCaller
 from callwright.core.cuts import Cuts
 from callwright.core.events import ToolCalled, ToolFinished, ToolOutcome
 from callwright.core.goodbye import CALL_IS_OVER, Fate, Goodbye, Scene, Withdrawal, call_is_open
+from callwright.core.lull import Lull
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Ending
 from callwright.core.playout import Playout
@@ -22,9 +23,12 @@ from callwright.ids import Ms
 class Leave:
     """How one call is left by the agent."""
 
-    def __init__(self, goodbye: Goodbye, tools: ToolCalls, playout: Playout, cuts: Cuts, out: Outgoing) -> None:
+    def __init__(
+        self, goodbye: Goodbye, lull: Lull, tools: ToolCalls, playout: Playout, cuts: Cuts, out: Outgoing
+    ) -> None:
         """All of these are the session's; it goes on using them."""
         self._goodbye = goodbye
+        self._lull = lull
         self._tools = tools
         self._playout = playout
         self._cuts = cuts
@@ -34,6 +38,7 @@ class Leave:
         """The model called a tool that ends the call; its function is being run."""
         said_ms = self._playout.received_ms(event.response_id)
         ending = Ending("agent", f"{event.name} has not returned")
+        self._lull.leaves()
         if self._goodbye.request(event.response_id, ending, now_ms, said_ms=said_ms):
             self._out.add(WatchCaller())
 
@@ -53,6 +58,7 @@ class Leave:
         """The call goes on, and the model is told so. No effect while nothing is pending."""
         if self._goodbye.is_pending:
             self._goodbye.withdraw(now_ms)
+            self._lull.taken_back()
             self._out.add(UnwatchCaller())
             self._settle(lambda tool: call_is_open(why, tool), now_ms)
 

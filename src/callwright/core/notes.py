@@ -31,6 +31,10 @@ ASK_FOR_A_YES = (
 NEEDS_LEAVE = "Nothing is done before somebody has allowed it. If the caller asks, say this and no more."
 EARLIER = "This is from an earlier call. If it comes up, say this and no more."
 AGAIN = "The caller has not heard this. Tell the caller now, in these words, before anything else."
+END_IT = json.dumps(
+    {"call": "still open", "next": "Nothing is left to tell. Say goodbye and end the call, in one reply."}
+)
+"""What the model is told when its goodbye was taken back, and what it was taken back for is through."""
 _WRONGLY: Mapping[Said, str] = {
     Said.DONE: "is done",
     Said.FAILED: "did not go through",

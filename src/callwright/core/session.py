@@ -27,11 +27,13 @@ from typing import Any
 
 from callwright.core import commands as do
 from callwright.core import events as on
+from callwright.core.asking import Asking
 from callwright.core.cuts import Cuts
 from callwright.core.goodbye import Goodbye, Withdrawal
 from callwright.core.heard import HeardRecord, Truncate, Turn
 from callwright.core.keeping import Keeping
 from callwright.core.leave import Leave
+from callwright.core.lull import Lull
 from callwright.core.outgoing import Outgoing
 from callwright.core.pickup import SESSION_PATIENCE_MS, Pickup, Stage
 from callwright.core.pickup import Cue as PickupCue
@@ -44,7 +46,7 @@ from callwright.core.telling import Tellings
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
 from callwright.core.turns import Floor, Turns
 from callwright.errors import IllegalTransition
-from callwright.ids import EventId, Ms, ResponseId, ToolCallId
+from callwright.ids import Ms, ResponseId, ToolCallId
 
 _Handler = Callable[[Any, Ms], None]
 
@@ -67,10 +69,10 @@ class Session:
         self._out = Outgoing(plan.can)
         self.keeping = Keeping(plan, self.heard, self._out)
         self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
-        self._leave = Leave(self.goodbye, self.tools, self.playout, self._cuts, self._out)
+        lull = Lull()
+        self._leave = Leave(self.goodbye, lull, self.tools, self.playout, self._cuts, self._out)
         self._telling = Tellings(self._out, plan.locale, plan.latency_ms)
-        self._asked: EventId | None = None
-        """The latest request for a reply: the refusal of an earlier one brings no wish back."""
+        self._asking = Asking(lull, self.turns, self.tools, self._telling, self._out, plan.actions)
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: self._model_connected,
             on.SessionReady: self._session_ready,
@@ -89,6 +91,7 @@ class Session:
             on.RequestRefused: self._request_refused,
             on.ModelClosed: self._model_closed,
             on.LineOpened: lambda _event, now_ms: self.pickup.line_opened(now_ms),
+            on.FirstWordsLost: lambda _event, _now_ms: self._asking.lull.waits(),
             on.LinePlayed: self._line_played,
             on.MarkReturned: self._mark_returned,
             on.CallerLoud: self._caller_loud,
@@ -129,7 +132,7 @@ class Session:
             return None
         earliest_ms: Ms | None = None
         machines = (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye)
-        for machine in (*machines, self.keeping, self._telling):
+        for machine in (*machines, self.keeping, self._telling, self._asking.lull):
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
                 earliest_ms = deadline_ms
@@ -164,10 +167,12 @@ class Session:
         self._talked_over(self.turns.response_id, now_ms)
         self.heard.caller_turn(event.item_id)
         self.turns.speech_started()
+        self._asking.lull.caller_spoke()
         self._telling.caller_began(event.item_id, self.pickup.opened_ms + event.audio_start_ms, now_ms)
 
     def _speech_stopped(self, _event: on.SpeechStopped, now_ms: Ms) -> None:
         self.turns.speech_stopped(now_ms)
+        self._asking.lull.caller_is_through()
 
     def _item_placed(self, event: on.ItemPlaced, _now_ms: Ms) -> None:
         self.heard.placed(event.item_id, event.after)
@@ -186,6 +191,7 @@ class Session:
             self._telling.ended(unended, now_ms)
         self.turns.response_started(event.response_id)
         self._telling.began(event.response_id)
+        self._asking.lull.began(event.response_id)
 
     def _audio_received(self, event: on.AudioReceived, now_ms: Ms) -> None:
         commands = self.playout.audio(event.response_id, event.item_id, event.samples, now_ms)
@@ -193,13 +199,16 @@ class Session:
             self.heard.reply(event.item_id)
             self.goodbye.audio(now_ms)
             self._telling.spoke(event.response_id, event.item_id)
+            self._asking.lull.spoke(event.response_id)
             self._out.add(*commands)
 
     def _reply_written(self, event: on.ReplyWritten, _now_ms: Ms) -> None:
         self.heard.reply(event.item_id, event.text)
+        self._asking.lull.wrote(event.response_id, event.text)
 
     def _tool_called(self, event: on.ToolCalled, now_ms: Ms) -> None:
         self._telling.called(event.response_id)
+        self._asking.lull.called(event.response_id)
         self.keeping.tool_called(event.name)
         verdict = self.tools.called(
             event.tool_call_id,
@@ -230,6 +239,7 @@ class Session:
         self._out.add(*self.playout.response_ended(event.response_id))
         self.turns.response_ended(event.response_id, now_ms)
         self._telling.ended(event.response_id, now_ms)
+        self._asking.lull.ended(event.response_id, event.status)
         if event.status in (on.ResponseStatus.FAILED, on.ResponseStatus.INCOMPLETE):
             self._out.note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")
 
@@ -242,9 +252,8 @@ class Session:
     def _request_refused(self, event: on.RequestRefused, now_ms: Ms) -> None:
         request = self._out.refused(event.event_id)
         match request:
-            case do.RequestReply() if request.event_id == self._asked:
-                self.turns.refused(is_still_wanted=not self._telling.is_alone)
-                self._telling.never_began()
+            case do.RequestReply():
+                self._asking.refused(request)
             case do.TruncateItem():
                 self.heard.truncated(request.item_id, Truncate.REFUSED)
             case do.RetrieveItem():
@@ -299,8 +308,7 @@ class Session:
         if is_due:
             self._post(event.tool_call_id, event.output, now_ms)
             if self.goodbye.is_pending and after is AfterOutput.REPLY:
-                self._telling.is_alone = False
-                self.turns.want_reply()
+                self._asking.want()
         elif after is AfterOutput.HANG_UP:
             self._leave.explained(event)
 
@@ -309,6 +317,7 @@ class Session:
         is_new = response_id is not None and not self.playout.is_cut(response_id)
         cuts = self._cuts.silence(response_id, now_ms)
         self._leave.stop()
+        self._asking.lull.stopped()
         if response_id is not None and is_new and Can.CANCEL in self._out.can:
             self._out.request(do.CancelResponse(self._out.next_id(), response_id))
         self._cuts.shorten(cuts, now_ms)
@@ -323,10 +332,7 @@ class Session:
             ending = Ending("fault", f"the model's server did not {what} within {SESSION_PATIENCE_MS // 1000} s")
             self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("too late"), do.HangUp("no session"))
             return
-        if self.turns.timer(now_ms):
-            self._out.note("a reply that was due has not begun")
-            self._telling.is_alone = False
-            self._telling.never_began()
+        self._asking.timer(now_ms)
         self._telling.timer(now_ms)
         self.playout.timer(now_ms)
         for item_id in self.heard.timer(now_ms):
@@ -344,26 +350,25 @@ class Session:
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:
             self._telling.settled(self.heard.take_settled(), now_ms)
-        if self.tools.take_due(self.turns.response_id, self.turns.caller_turns, now_ms):
-            self._telling.is_alone = False
-            self.turns.want_reply()
-        is_owing = self._telling.wants_reply() and not self.tools.is_any_running(self.plan.actions)
-        if is_owing and not self.turns.is_reply_wanted:
-            self._telling.is_alone = True
-            self.turns.want_reply()
-        if self.pickup.stage is Stage.READY and self.turns.is_reply_wanted:
-            self._leave.withdraw(Withdrawal.RESULT, now_ms)
-        if self.pickup.stage is Stage.READY and self.turns.may_ask():
-            self.turns.asked(now_ms)
-            self._telling.asked()
-            self._asked = self._out.next_id()
-            self._out.request(do.RequestReply(self._asked))
+        self._asking.gather(now_ms)
         is_model_there = self.pickup.stage is Stage.READY
+        if is_model_there and self.turns.is_reply_wanted:
+            self._leave.withdraw(Withdrawal.RESULT, now_ms)
+        if is_model_there and self._ask(now_ms):
+            return
         is_open = self.turns.response_id is not None
         owed = self._telling.outstanding()
         ending = self._leave.ending(now_ms, is_open=is_open, is_model_there=is_model_there, owed=owed)
         if ending is not None:
             self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("hung up"))
+
+    def _ask(self, now_ms: Ms) -> bool:
+        """Ask for a reply where that is due; true if the model brings none, and the call has ended by that."""
+        is_line_quiet = not self.playout.is_busy() and not self.goodbye.is_pending
+        ending = self._asking.ask(now_ms, is_line_quiet=is_line_quiet, at_ear_ms=self._cuts.at_ear_ms())
+        if ending is not None:
+            self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("no reply"))
+        return ending is not None
 
     def _part(self, ending: Ending, now_ms: Ms) -> None:
         """The model is gone in the goodbye: what has come of it is still played."""

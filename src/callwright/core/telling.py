@@ -49,8 +49,6 @@ class Tellings:
         """``out`` is the session's; ``locale`` is the language that is spoken, ``latency_ms`` the line's fixed lag."""
         self._told = Told()
         self._consents = Consents()
-        self.is_alone = False
-        """Whether nothing else wants the reply that is asked for: then what it was worth decides what follows."""
         self._latency_ms = latency_ms
         self._out = out
         self._locale = locale
@@ -144,6 +142,10 @@ class Tellings:
     def wants_reply(self) -> bool:
         """Whether a reply is to be asked for."""
         return self._told.is_owing()
+
+    def is_telling(self) -> bool:
+        """Whether something is owed, or it is not known yet whether it was heard."""
+        return self._told.is_telling()
 
     def outstanding(self) -> int:
         """How many operations the caller is not through with."""

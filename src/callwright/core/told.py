@@ -152,6 +152,10 @@ class Told:
         """Whether a reply is to be asked for: something is owed, and nothing is under way that may tell it."""
         return any(each.state is State.OWED for each in self._facts.values())
 
+    def is_telling(self) -> bool:
+        """Whether something is owed, or it is not known yet whether it was heard."""
+        return any(each.state in _OPEN for each in self._facts.values())
+
     def outstanding(self) -> int:
         """How many operations the caller is not through with: an outcome is to be told, or to come."""
         return sum(each.state in _OPEN or each.is_working for each in self._facts.values())

@@ -300,6 +300,7 @@ class Call:
     def _open_uplink(self, _command: do.OpenUplink) -> None:
         if self.uplink.lost_ms:
             self.note(f"{self.uplink.lost_ms} ms of the caller's first words were lost: they were held for too long")
+            self.handle(on.FirstWordsLost(self.uplink.lost_ms))
         self.uplink.open(self._model, self.clock.now_ms())
         if self._tools.actions:
             self._tools.actions.ready()

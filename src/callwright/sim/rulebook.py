@@ -143,7 +143,11 @@ class Tool:
 
     def has_ended(self, output: str) -> bool:
         """Whether this output lets the model believe that it has hung up."""
-        return bool(self.goes_on) and not _fits_any(self.goes_on, output)
+        return bool(self.goes_on) and not self.goes_on_by(output)
+
+    def goes_on_by(self, text: str) -> bool:
+        """Whether an output or a note says that this was to hang up, and the call goes on."""
+        return _fits_any(self.goes_on, text)
 
     def answer(self, output: str) -> Saying | None:
         """What is said to this output."""

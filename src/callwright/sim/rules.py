@@ -106,6 +106,8 @@ class RulesModel:
         return Reply(notice.clips + reply.clips, tool)
 
     def _reply(self, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
+        if left := self._left_open(history):
+            return Reply(self._rules.tools[left.name].holding, ToolRequest(left.name, left.arguments))
         turn = _open_turn(history)
         fact = self._untold_fact(history)
         if turn is not None:
@@ -196,6 +198,17 @@ class RulesModel:
         calls = [item.tool_call_id for item in history if isinstance(item, ToolRequested) and item.name == name]
         outputs = [item.output for item in history if isinstance(item, ToolAnswered) and item.tool_call_id in calls]
         return any(map(self._rules.tools[name].has_ended, outputs))
+
+    def _left_open(self, history: Sequence[HistoryItem]) -> ToolRequested | None:
+        """The call that was to hang up, if a note that the call is still open stands last, and nobody answered it."""
+        for item in reversed(history):
+            if isinstance(item, (CallerSaid, AgentSaid, ToolRequested)):
+                return None
+            if isinstance(item, SystemNote):
+                calls = [each for each in history if isinstance(each, ToolRequested)]
+                is_meant = [call for call in calls if self._rules.tools[call.name].goes_on_by(item.text)]
+                return is_meant[-1] if is_meant else None
+        return None
 
     def _going_on(self, history: Sequence[HistoryItem], rng: random.Random) -> tuple[Clip, ...]:
         unfinished = self._unfinished(history)

@@ -1,0 +1,94 @@
+"""Where a reply is asked for: whoever wants one comes here, and the floor, the model and the silence are looked at.
+
+``turns`` says when a reply may be asked for, ``toolcalls`` and ``told`` when there is something to say, ``lull`` when
+nobody says anything. Here these wishes become one request, and what became of it goes back to all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from callwright.core.commands import PostFacts, RequestReply
+from callwright.core.lull import Lull, Stage
+from callwright.core.notes import END_IT
+from callwright.core.outgoing import Outgoing
+from callwright.core.plan import Ending
+from callwright.core.telling import Tellings
+from callwright.core.toolcalls import ToolCalls
+from callwright.core.turns import Floor, Turns
+from callwright.ids import EventId, Ms
+
+
+class Asking:
+    """The requests for a reply of one call."""
+
+    def __init__(
+        self, lull: Lull, turns: Turns, tools: ToolCalls, telling: Tellings, out: Outgoing, actions: Container[str]
+    ) -> None:
+        """All of these are the session's; it goes on using them. ``actions`` are the tools that do something."""
+        self.lull = lull
+        self._turns = turns
+        self._tools = tools
+        self._telling = telling
+        self._out = out
+        self._actions = actions
+        self._is_for_outcome = False
+        """Whether nothing but an outcome wants the reply: then what it was worth decides what follows."""
+        self._latest: EventId | None = None
+        """The latest request: the refusal of an earlier one brings no wish back."""
+
+    def want(self) -> None:
+        """Something has to be said."""
+        self._is_for_outcome = False
+        self._turns.want_reply()
+
+    def gather(self, now_ms: Ms) -> None:
+        """Take the wishes that are due."""
+        if self._tools.take_due(self._turns.response_id, self._turns.caller_turns, now_ms):
+            self.want()
+        is_owing = self._telling.wants_reply() and not self._tools.is_any_running(self._actions)
+        if is_owing and not self._turns.is_reply_wanted:
+            self._is_for_outcome = True
+            self._turns.want_reply()
+
+    def ask(self, now_ms: Ms, *, is_line_quiet: bool, at_ear_ms: Ms) -> Ending | None:
+        """Ask for a reply where one is wanted and may be asked for; the ending where it is no use any more.
+
+        ``is_line_quiet`` says that no reply is played and no goodbye is pending; the last one is heard at
+        ``at_ear_ms``.
+        """
+        is_free = self._turns.floor is Floor.QUIET and not self._turns.may_ask()
+        is_quiet = is_free and is_line_quiet and not self._telling.is_telling()
+        is_under_way = bool(self._tools.unanswered()) or self._telling.outstanding() > 0
+        is_leaving = self.lull.stage is Stage.LEAVING
+        if self.lull.look(now_ms, is_quiet=is_quiet, is_under_way=is_under_way, at_ear_ms=at_ear_ms):
+            if is_leaving:
+                self._out.request(PostFacts(self._out.next_id(), END_IT))
+            else:
+                self._out.note("the caller waits and nothing comes: a reply is asked for")
+            self.want()
+        if is_quiet and self.lull.is_given_up:
+            return Ending("model", "it gave no reply, as often as it was asked for one")
+        if self._turns.may_ask():
+            self._turns.asked(now_ms)
+            self._telling.asked()
+            self.lull.waits()
+            self._latest = self._out.next_id()
+            self._out.request(RequestReply(self._latest))
+        return None
+
+    def refused(self, request: RequestReply) -> None:
+        """The server refused a request for a reply."""
+        if request.event_id == self._latest:
+            self._turns.refused(is_still_wanted=not self._is_for_outcome)
+            self._telling.never_began()
+
+    def timer(self, now_ms: Ms) -> None:
+        """See whether a reply that is due has begun."""
+        if not self._turns.timer(now_ms):
+            return
+        self._out.note("a reply that was due has not begun")
+        self._is_for_outcome = False
+        self._telling.never_began()
+        if not self._turns.may_ask():
+            self.lull.give_up()
