@@ -26,7 +26,7 @@ def test_c143_a_card_number_is_masked_however_it_is_said_and_divided(texts):
     assert left == ["My", "card", "is", "thanks", "a", "lot"]
 
 
-@given(st.from_regex(r"[0-9]{13,19}", fullmatch=True), st.data())
+@given(st.text("0123456789", min_size=13, max_size=19), st.data())
 def test_c143_no_digit_is_left_of_a_long_number_in_words_and_figures(digits, data):
     words = [data.draw(st.sampled_from([digit, DIGITS[int(digit)]])) for digit in digits]
     at = data.draw(st.integers(0, len(words)))
