@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -447,6 +447,15 @@ def test_a_crash_passes_through_the_public_door_and_takes_the_rest_of_its_instan
 # --- Ctrl-C -------------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def takes_ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises, whatever this process was started by does with it."""
+    theirs = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, theirs)
+
+
+@pytest.mark.usefixtures("takes_ctrl_c")
 def test_ctrl_c_cancels_main_once_lets_it_end_and_propagates():
     ended: list[int] = []
 
@@ -465,6 +474,7 @@ def test_ctrl_c_cancels_main_once_lets_it_end_and_propagates():
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("takes_ctrl_c")
 def test_a_second_ctrl_c_does_not_wait():
     async def main() -> None:
         signal.raise_signal(signal.SIGINT)
@@ -474,6 +484,7 @@ def test_a_second_ctrl_c_does_not_wait():
         run_virtual(main())
 
 
+@pytest.mark.usefixtures("takes_ctrl_c")
 def test_ctrl_c_in_a_program_that_answers_it_with_a_result_still_propagates():
     async def main() -> str:
         try:
