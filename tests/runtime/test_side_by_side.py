@@ -162,7 +162,7 @@ def test_c134_a_full_server_is_named_and_its_place_is_free_when_a_caller_leaves_
 
 
 @SOCKETS
-def test_c131_a_thousand_refused_handshakes_leave_nothing(make: Callable[[Endpoint], Connector]) -> None:
+def test_c131_refused_handshakes_leave_nothing(make: Callable[[Endpoint], Connector]) -> None:
     """Neither with us nor with the server."""
 
     async def go() -> int:
@@ -178,8 +178,8 @@ def test_c131_a_thousand_refused_handshakes_leave_nothing(make: Callable[[Endpoi
                 return len(gc.get_objects())
 
             before = await refused(20)
-            after_all = await refused(1_000)
+            after_all = await refused(200)
             assert server.sessions == 0
             return after_all - before
 
-    assert asyncio.run(go()) < 100
+    assert asyncio.run(go()) < 20
