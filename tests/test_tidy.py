@@ -35,7 +35,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Source:
-    """One Python file: its path below the root, its text and, when asked for, its tree and comments."""
+    """One Python file: its path below the root, its text and, when asked for, its tree."""
 
     path: str
     text: str
@@ -48,10 +48,12 @@ class Source:
     def nodes(self) -> list[ast.AST]:
         return list(ast.walk(self.tree))
 
-    @cached_property
-    def comments(self) -> list[Finding]:
-        tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
-        return [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
+    def comments(self, pattern: str) -> Iterator[tuple[int, re.Match[str]]]:
+        """Where a comment holds the pattern. Few files hold it anywhere, and only those are read token by token."""
+        if re.search(pattern, self.text):
+            for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+                if token.type == tokenize.COMMENT and (found := re.search(pattern, token.string)):
+                    yield token.start[0], found
 
     @cached_property
     def lines(self) -> list[str]:
@@ -323,15 +325,13 @@ def does_nothing(node: ast.stmt) -> bool:
 
 
 def unfinished(source: Source) -> Iterator[Finding]:
-    for line, comment in source.comments:
-        if marker := re.search(r"\b(TODO|FIXME|XXX|HACK)\b", comment):
-            yield line, f"{marker[0]}: finish it, or file it where it is seen"
+    for line, marker in source.comments(r"\b(TODO|FIXME|XXX|HACK)\b"):
+        yield line, f"{marker[0]}: finish it, or file it where it is seen"
 
 
 def bare_suppression(source: Source) -> Iterator[Finding]:
-    for line, comment in source.comments:
-        if re.search(r"#\s*(type:\s*ignore(?!\[)|noqa(?!:))", comment):
-            yield line, "a suppression without the code of what it suppresses"
+    for line, _ in source.comments(r"#\s*(type:\s*ignore(?!\[)|noqa(?!:))"):
+        yield line, "a suppression without the code of what it suppresses"
 
 
 def undescribed(source: Source) -> Iterator[Finding]:
