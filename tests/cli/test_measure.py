@@ -157,3 +157,29 @@ def test_figures_over_many_runs_are_a_table_and_files_are_written_on_request(tmp
     assert head.split() == ["metric", "unit", "n", "median", "p90", "min", "max"]
     assert rows[0].split()[:3] == ["heard_error_ms", "ms", "2"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["check-in-naive-1", "check-in-naive-2"]
+
+
+def test_another_provider_is_told_and_its_replay_has_it_too() -> None:
+    result = callwright("measure", "wrong-card", "--provider", "sync,after_ms=200", "--json")
+    summary = json.loads(result.stdout)
+    assert summary["settings"] == {"provider": "sync,after_ms=200"}
+    assert "--seed 1 --provider sync,after_ms=200\n" in result.stderr
+    failed = {failure["name"]: failure["got"] for failure in summary["expectations"]["failed"]}
+    assert failed["effects"] == ["refund order:4417 32.00 USD card:4242"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "provider", "problem"),
+    [
+        ("wrong-card", "sink", '--provider:1:1: answers: expected one of pending, sync; got "sink"'),
+        ("wrong-card", "sync,after=5", "--provider:1:6: expected one of 12 names, nearest after_ms"),
+        ("wrong-card", "sync,after_ms=soon", "--provider:1:6: after_ms: expected a whole number"),
+        ("wrong-card", "faults=lost-reply+lost", "--provider:1:1: faults 2: fault 'lost'"),
+        ("wrong-card", "late_ms=9", "--provider:1:1: late_ms: expected a list of two times"),
+        ("check-in", "sync", "this scenario has none"),
+    ],
+)
+def test_a_provider_that_means_nothing_is_refused_before_a_call(scenario: str, provider: str, problem: str) -> None:
+    result = callwright("measure", scenario, "--provider", provider)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert problem in result.stderr

@@ -56,6 +56,7 @@ class Setup:
     dialect: str | None = None
     tools: str | None = None
     audit: Audit = Audit.NOTHING
+    provider: str | None = None
 
     @property
     def options(self) -> Options:
@@ -69,6 +70,7 @@ class Setup:
             dialect=self.dialect,
             tools_wait=None if self.tools is None else self.tools == _BLOCKING,
             audit=self.audit is Audit.TOOL_CALLS,
+            provider=self.provider,
         )
 
     def dialect_for(self, scenario: Scenario) -> str:
@@ -112,6 +114,7 @@ class Setup:
             "--no-truncate": self.no_truncate,
             "--tools": self.tools,
             "--audit": self.audit is Audit.TOOL_CALLS,
+            "--provider": self.provider,
             "--real-time": self.pace is Pace.REAL,
         }
         return _typed(given)
@@ -191,6 +194,11 @@ playing = _all(
         flag_value=Audit.TOOL_CALLS,
         default=Audit.NOTHING,
         help="Ask the server at the end whether its history still has every tool call.",
+    ),
+    click.option(
+        "--provider",
+        metavar="KIND[,KEY=VALUE...]",
+        help="Another provider than the scenario's: sync or pending, and any of its keys; a list has + between.",
     ),
     real_time,
 )

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from callwright.errors import UsageError
+from callwright.sim.yamlfile import read_typed
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
@@ -45,6 +46,7 @@ RESTART_AFTER_MS: Ms = 1_000
 """How long a process stays dead where a scenario names no other time."""
 LONGEST_MS: Ms = 30 * 86_400_000
 
+_LISTS = ("faults", "late_ms")
 _EFFECT = re.compile(r"[a-z_]+ \S+( \d+(\.\d+)? [A-Z]{3} \S+)?")
 
 
@@ -76,10 +78,28 @@ def read_provider(field: Field) -> tuple[ProviderSettings, Ms]:
     """The provider's settings, and how long its client waits. Raises ScenarioError."""
     from callwright.sim.provider import ProviderSettings  # only where needed: it brings an HTTP client
 
+    return _with_settings(ProviderSettings(), TIMEOUT_MS, field)
+
+
+def with_provider(behind: Behind, typed: str) -> Behind:
+    """The same world with another provider, typed as ``sync,KEY=VALUE,...``; what is not named stays as it is.
+
+    Raises ScenarioError for what means nothing, and UsageError where there is no provider to be another one.
+    """
+    if behind.provider is None:
+        raise UsageError("--provider changes a scenario's provider, and this scenario has none: leave it out")
+    field = read_typed(typed, "--provider", "answers", _LISTS)
+    provider, timeout_ms = _with_settings(behind.provider, behind.timeout_ms, field)
+    return replace(behind, provider=provider, timeout_ms=timeout_ms)
+
+
+def _with_settings(settings: ProviderSettings, timeout_ms: Ms, field: Field) -> tuple[ProviderSettings, Ms]:
+    """Settings with those of a mapping in their place."""
     parts = field.mapping(PROVIDER_KEYS)
-    timeout_ms = parts.pop("timeout_ms").whole(1, LONGEST_MS) if "timeout_ms" in parts else TIMEOUT_MS
+    timeout_ms = parts.pop("timeout_ms").whole(1, LONGEST_MS) if "timeout_ms" in parts else timeout_ms
+    given = {name: _reader(name)(part) for name, part in parts.items()}
     try:
-        return ProviderSettings(**{name: _reader(name)(part) for name, part in parts.items()}), timeout_ms
+        return replace(settings, **given), timeout_ms
     except UsageError as problem:
         raise field.error(str(problem)) from problem
 

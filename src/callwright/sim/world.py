@@ -27,7 +27,7 @@ from callwright.sim.agents import load_agent
 from callwright.sim.audit import Audit
 from callwright.sim.backend import Backend, effects, open_backend
 from callwright.sim.baselines import BASELINES
-from callwright.sim.behind import Earlier
+from callwright.sim.behind import Behind, Earlier, with_provider
 from callwright.sim.caller import ScriptedCaller, Step, drawn
 from callwright.sim.ear import Ear
 from callwright.sim.inspection import broken_invariants, card_numbers, kept_texts
@@ -69,6 +69,8 @@ class Options:
     """Whether our client keeps an action's output back until the outcome is there; None as for False."""
     audit: bool = False
     """Whether the server is asked at the end for every tool call that it made."""
+    provider: str | None = None
+    """What is different at the scenario's provider, as it is typed: ``sync,after_ms=200``; None for nothing."""
 
     def line(self, settings: LineSettings) -> LineSettings:
         """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
@@ -81,6 +83,10 @@ class Options:
     def network(self, settings: NetworkSettings) -> NetworkSettings:
         """The scenario's connection with this run's changes."""
         return settings if self.connect_ms is None else replace(settings, opens_after_ms=self.connect_ms)
+
+    def behind(self, behind: Behind) -> Behind:
+        """The world behind the scenario's agent with this run's provider. Raises as ``with_provider``."""
+        return behind if self.provider is None else with_provider(behind, self.provider)
 
     def told(self) -> dict[str, object]:
         """The changes, by name, for the record."""
@@ -97,6 +103,8 @@ class Options:
             told["tools"] = "blocking" if self.tools_wait else "async"
         if self.audit:
             told["audit"] = True
+        if self.provider is not None:
+            told["provider"] = self.provider
         return {**told, **self.server}
 
     def agent(self, agent: Agent) -> Agent:
@@ -150,7 +158,7 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
     Raises as ``play`` does, and what the world itself raised behind its back.
     """
     broken = collect_faults()
-    async with open_backend(scenario.behind, seed) as backend:
+    async with open_backend(options.behind(scenario.behind), seed) as backend:
         place = _Place(scenario, seed, client, options, reach, backend)
         if earlier := scenario.behind.earlier:
             before = replace(place, scenario=replace(scenario, caller=earlier.caller), seed=seed + EARLIER_SEED)

@@ -181,6 +181,30 @@ def read_yaml(path: Path) -> Field:
     return Field(name, "", node)
 
 
+def read_typed(text: str, source: str, first: str, lists: Collection[str] = ()) -> Field:
+    """The mapping that is typed as ``KEY=VALUE,KEY=VALUE``; the values of ``lists`` have a plus between theirs.
+
+    A value without a key is that of ``first``. ``source`` is named in mistakes, with the place in the text.
+    """
+    pairs, at = [], 0
+    for part in text.split(","):
+        key, is_named, value = part.partition("=")
+        key, value = (key, value) if is_named else (first, key)
+        mark = yaml.Mark(source, at, 0, at, None, None)
+        at += len(part) + 1
+        nodes = [_scalar_node(each, mark) for each in value.split("+")]
+        pairs.append((_scalar_node(key, mark), yaml.SequenceNode("", nodes, mark) if key in lists else nodes[0]))
+    return Field(source, "", yaml.MappingNode("", pairs, yaml.Mark(source, 0, 0, 0, None, None)))
+
+
+def _scalar_node(text: str, mark: yaml.Mark) -> yaml.ScalarNode:
+    loader = yaml.SafeLoader("")
+    try:
+        return yaml.ScalarNode(loader.resolve(yaml.ScalarNode, text, (True, False)), text, mark)
+    finally:
+        loader.dispose()
+
+
 def _place(file: str, mark: yaml.Mark) -> str:
     return f"{file}:{mark.line + 1}:{mark.column + 1}"
 
