@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 from callwright.claims.facts import ClaimFacts, Milestone, Said, Verdict
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import Heard
+from callwright.ledger.owing import CONFLICT
 from callwright.sim.inspection import claim_of
 from callwright.sim.provider import oracle
 from callwright.sim.provider.book import Refund, Status
@@ -181,7 +182,10 @@ class _Trial:
 
     def is_owed_outside(self) -> bool:
         """Whether somebody is to tell the caller, or to look into what became of it."""
-        return any(row.done_at_ms is None and row.reason not in _OTHER_TASKS for row in self.books.outbox)
+        return any(
+            row.done_at_ms is None and row.reason not in _OTHER_TASKS and row.kind != CONFLICT
+            for row in self.books.outbox
+        )
 
 
 def judged(call: QuickResult, case: Case) -> list[str]:
