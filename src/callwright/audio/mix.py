@@ -14,7 +14,7 @@ def mix(a: PCM, b: PCM, gain_b: float = 1.0) -> PCM:
     total = np.zeros(max(len(a), len(b)), np.float64)
     total[: len(a)] = a
     total[: len(b)] += b * gain_b
-    return _saturated(total)
+    return saturated(total)
 
 
 def add_at(buffer: PCM, samples: PCM, at: Samples) -> None:
@@ -25,13 +25,19 @@ def add_at(buffer: PCM, samples: PCM, at: Samples) -> None:
     end = at + len(samples)
     if at < 0 or end > len(buffer):
         raise ValueError(f"samples {at} to {end} do not lie inside a buffer of {len(buffer)}")
-    buffer[at:end] = _saturated(np.add(buffer[at:end], samples, dtype=np.float64))
+    buffer[at:end] = saturated(np.add(buffer[at:end], samples, dtype=np.float64))
 
 
 def gain_db(samples: PCM, db: float) -> PCM:
     """The samples louder by ``db`` decibels, or softer when it is negative."""
-    return _saturated(samples * 10.0 ** (db / 20))
+    return saturated(samples.astype(np.float64) * gain_factor(db))
 
 
-def _saturated(samples: NDArray[np.float64]) -> PCM:
+def gain_factor(db: float) -> float:
+    """The factor of an amplitude that is ``db`` decibels."""
+    return float(10.0 ** (db / 20))
+
+
+def saturated(samples: NDArray[np.float64]) -> PCM:
+    """The samples (in int16 steps) as int16: rounded, and held at the limits where they are too loud."""
     return np.rint(samples).clip(-32768, 32767).astype(np.int16)

@@ -47,6 +47,8 @@ _FLOOR = 33.0**2
 _FADED = 10**-3.5
 """A frame that is weaker than this part of the strongest one is not searched."""
 _TRACKED = 8_000  # a second tells where a line lies; a longer product would wake a second thread
+_RINGS_MS: Ms = 300
+"""How long a room may ring: a word that comes again so soon is the same word."""
 _ASTRAY = 5 * FIT_PER_MS
 """How far from its place a line that is followed is looked for."""
 
@@ -92,13 +94,15 @@ class Ear:
             tracks, result = trimmed(tracks, result, sound)
         judged = [(track, scores(track, row, result)) for row, track in enumerate(tracks)]
         present = {track.line.recording.id for track, words in judged if is_present(track, words)}
-        return _in_order(
-            _heard(track, word, score.share, start_ms)
-            for track, words in judged
-            if track.line.recording.id in present and track.line.recording.words
-            for word, score in enumerate(words)
-            if is_heard(score)
-        )
+        heard: dict[tuple[str, int], list[HeardWord]] = {}
+        for track, words in judged:
+            if track.line.recording.id in present and track.line.recording.words:
+                for word in (number for number, score in enumerate(words) if is_heard(score)):
+                    same = heard.setdefault((track.line.recording.id, word), [])
+                    again = _heard(track, word, words[word].share, start_ms)
+                    if all(abs(again.start_ms - before.start_ms) > _RINGS_MS for before in same):
+                        same.append(again)
+        return _in_order(word for same in heard.values() for word in same)
 
     def follow(self, samples: Pcm, rate_hz: int, placements: Sequence[Placement]) -> list[HeardWord]:
         """Every word of `placements` with the share of it that is in `samples` (int16, mono, 8 or 16 kHz).

@@ -182,9 +182,10 @@ class CallerTurns:
     def _words(self, audio: Pcm) -> str:
         """What was said, as one sentence; empty where nothing known was."""
         heard = self._ear.listen(audio, RATE_HZ)
-        text = " ".join(word.text for word in heard if word.kind != "music").rstrip(".,;:!")
+        said = (word.text for word in heard if word.kind != "music" and not word.text.startswith("["))
+        text = " ".join(said).rstrip(".,;:!")
         if not text:
-            return MUSIC if heard else ""
+            return MUSIC if any(word.kind == "music" for word in heard) else ""
         return text[0].upper() + text[1:] + ("" if text.endswith("?") else ".")
 
     def _tell_words(self, item_id: ItemId, text: str, seconds: float, _now_ms: Ms) -> None:
