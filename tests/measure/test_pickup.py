@@ -105,6 +105,17 @@ def test_a_line_that_was_lost_is_not_found_in_the_same_line_said_again() -> None
     assert values(lost([(0, 4_260)], 4_260, again)) == (4_260, 13)
 
 
+@pytest.mark.parametrize(("length_ms", "lost_ms"), [(16_000, 6_980), (40_000, 4_260)], ids=["all of it", "a part"])
+def test_silence_behind_words_that_were_lost_counts_as_far_as_it_cannot_have_been_read(
+    length_ms: Ms, lost_ms: Ms
+) -> None:
+    """Where the server read more than is kept, there is room for all of the silence."""
+    record = replace(record_of([], POOL[:1], length_ms=length_ms), session_ready_ms=12_000)
+    record = replace(record, first_audio=read_by_server(record.recording.caller[6_980 * HZ // 1000 :]))
+    ms, words = values(record)
+    assert (ms, words) == (lost_ms, 13)
+
+
 def test_everything_is_lost_when_the_session_never_comes() -> None:
     record = lost([], 0)
     nothing = replace(record, session_ready_ms=None, first_audio=record.first_audio[:0], ended_ms=20_000)

@@ -9,7 +9,7 @@ server read           ░░ ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓
 Both are the same samples but for the codec, so a stretch of speech is found again to the sample, or is not there; one
 that stands alone between two losses must be 320 ms long to be found. A server cannot have read more than was said, so
 nothing is looked for later than it was spoken. Silence is like any other silence: it counts by the speech beside it, as
-far back as there is room for it.
+far back as there is room for it; where no speech is beside it, it was read if there is room for it at all.
 """
 
 from __future__ import annotations
@@ -109,6 +109,17 @@ class _Search:
                 continue
             lag = self._lag(at)
             at = at + _ON if lag is None else self._follow(at, lag)
+        self._fill(wanted)
+
+    def _fill(self, wanted: int) -> None:
+        """Silence behind the last of his words, which nothing else places: it was read as far as there is room."""
+        silent = int(np.flatnonzero(self.loud[:wanted]).max(initial=-1)) + 1
+        if self.arrived[silent:].any():
+            return
+        room = len(self.loud)
+        if self._is_all:
+            room = (len(self._read) - self._used) // _FRAME - (len(self.loud) - wanted)
+        self.arrived[max(silent, wanted - max(room, 0)) : wanted] = True
 
     def _follow(self, at: int, lag: Samples) -> int:
         """Enter the frames around this one that were read with this lag; returns the first that was not."""
