@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.ledger.pages import TRAITS
-from tests.ledger.rows import OP_ID, TERMS
+from tests.ledger.rows import MASTERCARD, OP_ID, TERMS
 
 from callwright.cli.main import main
-from callwright.ledger.asking import Ask
+from callwright.ledger.asking import Ask, Verdict
 from callwright.ledger.page import Patience
 from callwright.ledger.provider import Dispatch, Observed, OnAmbiguous, Outcome
 from callwright.ledger.sqlite import SQLiteStore
@@ -36,7 +36,7 @@ class Bank:
         return Observed(self._sent, reason="timeout")
 
     async def look_up(self, dispatch: Dispatch) -> Observed:
-        return Observed(self._found, "re_1")
+        return Observed(self._found, None if self._found is Outcome.UNKNOWN else "re_1")
 
     async def cancel(self, dispatch: Dispatch) -> Observed:
         raise AssertionError
@@ -48,16 +48,19 @@ PROVIDER = ("--provider", "tests.cli.test_ledger:bank")
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A ledger with one refund of which nobody knows what became."""
+    """A ledger with one refund of which nobody knows what became, and a caller who hung up without."""
 
     async def ask() -> None:
         store = SQLiteStore(tmp_path / "refunds.db")
         patience = Patience(ask_ms=3_600_000, doubt_ms=0)
-        async with Ledger(store, [Bank()], patience=patience) as ledger:
+        async with Ledger(store, [Bank(found=Outcome.UNKNOWN)], patience=patience) as ledger:
             is_doubtful = asyncio.Event()
-            ledger.subscribe(lambda fact: is_doubtful.set() if fact.milestone == "unknown" else None)
-            await ledger.propose(Ask("refund", "full", "customer:81", "payments", TERMS))
+            ledger.subscribe(lambda fact: is_doubtful.set() if "Somebody" in fact.sentence else None)
+            answer = await ledger.propose(Ask("refund", "full", "customer:81", "payments", TERMS, is_waited_for=True))
             await asyncio.wait_for(is_doubtful.wait(), 5)
+            assert answer.fact is not None
+            version = (await ledger.snapshot("customer:81"))[0].version
+            await ledger.note_told(answer.op_id, "unknown", version, "deferred")
 
     asyncio.run(ask())
     return tmp_path / "refunds.db"
@@ -102,8 +105,32 @@ def test_what_a_person_found_out_settles_it(file: Path) -> None:
     assert [(each["source"], each["reference"]) for each in shown["evidence"]][-1] == ("human", "re_7")
 
 
-def test_a_record_that_agrees_has_no_problems(file: Path) -> None:
-    assert called(file, "problems").output == "the record agrees with itself\n"
+def test_an_outcome_that_a_person_found_out_leaves_the_caller_to_be_told(file: Path) -> None:
+    assert "a person has to look: unknown" in called(file, "problems").output
+    rows(file, "settle", OP_ID, "applied", *PROVIDER)
+    assert "the caller has to be told: The refund of 32 dollars" in called(file, "problems").output
+    rows(file, "settle", OP_ID, "told")
+    assert called(file, "problems").output == "the record agrees with itself, and nothing waits for a person\n"
+    assert rows(file, "problems") == []
+    assert [row["owed"] for row in rows(file, "list")] == [""]
+
+
+def test_what_was_wanted_too_late_is_a_problem_until_somebody_has_seen_to_it(file: Path) -> None:
+    rows(file, "settle", OP_ID, "applied", *PROVIDER)
+    rows(file, "settle", OP_ID, "told")
+
+    async def want_another_card() -> None:
+        ledger = Ledger(SQLiteStore(file), [Bank()])
+        answer = await ledger.propose(Ask("refund", "full", "customer:81", "payments", replace(TERMS, card=MASTERCARD)))
+        assert answer.verdict is Verdict.CONFLICT
+        ledger.close()
+
+    asyncio.run(want_another_card())
+    result = called(file, "problems")
+    assert result.exit_code == 1
+    assert result.output.startswith(f"refund order:4417 full ({OP_ID[:8]}): the caller wanted something else")
+    assert "refund of 32 dollars to the Mastercard ending in 8 8 1 2" in result.output
+    assert rows(file, "settle", OP_ID[:8], "seen_to")[0]["state"] == "confirmed"
     assert rows(file, "problems") == []
 
 
@@ -120,8 +147,9 @@ def test_a_record_that_does_not_agree_exits_with_1_and_says_why(file: Path) -> N
     [
         (("show",), "expected: callwright ledger show OP"),
         (("show", "zzz"), "no operations begin with 'zzz'"),
-        (("settle", OP_ID), "expected: callwright ledger settle OP OUTCOME, with applied, not_applied"),
-        (("settle", OP_ID, "perhaps"), "expected: callwright ledger settle OP OUTCOME"),
+        (("settle", OP_ID), "expected: callwright ledger settle OP WORD, with applied, not_applied"),
+        (("settle", OP_ID, "perhaps"), "expected: callwright ledger settle OP WORD"),
+        (("settle", OP_ID, "told"), "nothing of that operation waits to be told"),
         (("reconcile", "--provider", "nowhere:bank"), "--provider nowhere:bank: expected MODULE:NAME"),
         (("burn",), "'burn' is not one of"),
     ],

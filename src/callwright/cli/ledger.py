@@ -19,6 +19,7 @@ from rich.table import Table
 
 from callwright.errors import LedgerError, UsageError
 from callwright.ledger.operation import Actor, State
+from callwright.ledger.owing import CONFLICT, PERSON, UNTOLD
 from callwright.ledger.page import Page
 from callwright.ledger.provider import Observed, Outcome, Provider
 from callwright.ledger.rows import Attempt, Event, Evidence, Operation, Outbox, Told
@@ -30,9 +31,20 @@ OPEN: Final = (State.RUNNING, State.ACCEPTED, State.UNKNOWN)
 """What a provider can be asked about."""
 FOUND_OUT: Final = (Outcome.APPLIED, Outcome.NOT_APPLIED, Outcome.CANCELLED, Outcome.REVERSED)
 """What a person can find out about an operation."""
+CLOSES: Final[Mapping[str, tuple[str, ...]]] = {
+    **{outcome.value: (PERSON, CONFLICT) for outcome in FOUND_OUT},
+    "seen_to": (PERSON, CONFLICT),
+    "told": (UNTOLD,),
+}
+"""Which rows of the outbox each word of `settle` takes off."""
 _KEPT_BACK: Final = ("provider_key", "params_hash", "terms_json")
 """Columns that nobody has to see: a key is a secret, and terms hold a card's token."""
 
+_WAITS: Final[Mapping[str, str]] = {
+    PERSON: "a person has to look",
+    CONFLICT: "the caller wanted something else after it was settled",
+    UNTOLD: "the caller has to be told",
+}
 _SHORT_ID: Final = 8
 """So much of an operation's id is shown where people read it."""
 
@@ -50,7 +62,7 @@ class Asked:
 
 @click.command("ledger")
 @click.argument("verb", type=click.Choice(["list", "show", "problems", "reconcile", "settle"]))
-@click.argument("names", nargs=-1, metavar="[OP] [OUTCOME]")
+@click.argument("names", nargs=-1, metavar="[OP] [WORD]")
 @click.option(
     "--db",
     required=True,
@@ -69,9 +81,10 @@ def command(
     \b
     list                what was asked for, how far it is, and what is owed
     show OP             everything that is known of one operation
-    problems            what does not agree in the record; exit 1 if anything does not
+    problems            what does not agree in the record, and what waits for a person; exit 1 if there is anything
     reconcile [OP]      ask the provider about it, or about all that is open; nothing is sent
     settle OP OUTCOME   take in what a person found out: applied, not_applied, cancelled or reversed
+    settle OP WORD      take it off the list: seen_to (a person has), or told (its caller has been told)
     """
     asked = Asked(names, reference, is_json)
     with closing(Ledger(SQLiteStore(db), [_load(each) for each in providers])) as ledger:
@@ -107,13 +120,23 @@ async def _one(ledger: Ledger, asked: Asked) -> int:
 
 
 async def _problems(ledger: Ledger, asked: Asked) -> int:
-    """What does not agree."""
-    found = await ledger.problems()
+    """What does not agree, and what waits for a person."""
+    found = [*await ledger.problems(), *await ledger.commit(_waiting)]
     for problem in found:
         click.echo(json.dumps({"problem": problem}) if asked.is_json else problem)
     if not found and not asked.is_json:
-        click.echo("the record agrees with itself")
+        click.echo("the record agrees with itself, and nothing waits for a person")
     return 1 if found else 0
+
+
+def _waiting(page: Page) -> list[str]:
+    """Each open row of the outbox, as a line."""
+    lines = []
+    for row in page.tx.find(Outbox, done_at_ms=None):
+        operation = page.operation(row.op_id)
+        name = f"{operation.kind} {operation.subject} {operation.slot} ({row.op_id[:_SHORT_ID]})"
+        lines.append(f"{name}: {_WAITS[row.kind]}: {row.reason}")
+    return lines
 
 
 async def _reconcile(ledger: Ledger, asked: Asked) -> int:
@@ -130,26 +153,36 @@ async def _reconcile(ledger: Ledger, asked: Asked) -> int:
 
 
 async def _settle(ledger: Ledger, asked: Asked) -> int:
-    """Take in what a person found out, and take the operation off the outbox."""
-    outcomes = {outcome.value: outcome for outcome in FOUND_OUT}
+    """Take in what a person found out or did, and take off the outbox what that sees to."""
     try:
-        name, outcome = asked.names
-        found = outcomes[outcome]
+        name, word = asked.names
+        closed = CLOSES[word]
     except (ValueError, KeyError):
-        raise UsageError(f"expected: callwright ledger settle OP OUTCOME, with {', '.join(outcomes)}") from None
+        raise UsageError(f"expected: callwright ledger settle OP WORD, with {', '.join(CLOSES)}") from None
+    op_id = await ledger.commit(lambda page: _find(page, name).op_id)
+    found = next((outcome for outcome in FOUND_OUT if outcome.value == word), None)
+    fact = await _found_out(ledger, op_id, Observed(found, asked.reference or None)) if found else None
+    for row in await ledger.outbox():
+        if row.op_id == op_id and row.kind in closed:
+            fact = await ledger.done(row.op_id, row.version, row.kind)
+    if fact is None:
+        raise UsageError(
+            f"nothing of that operation waits to be {word.replace('_', ' ')}; see `callwright ledger list`"
+        )
+    _show([_said(fact)], asked, "settled")
+    return 0
+
+
+async def _found_out(ledger: Ledger, op_id: str, observed: Observed) -> FactChanged:
+    """Take in what a person found out of the latest attempt. Raises LedgerError if there is none."""
 
     def attempts(page: Page) -> list[Attempt]:
-        return page.attempts(_find(page, name).op_id)
+        return page.attempts(op_id)
 
     tried = await ledger.commit(attempts)
     if not tried:
         raise LedgerError("nothing was ever sent of that operation, so nothing can have come of it")
-    fact = await ledger.observe(tried[-1].provider_key, Observed(found, asked.reference or None), Actor.HUMAN)
-    for row in await ledger.outbox():
-        if row.op_id == fact.op_id and row.kind == "person":
-            fact = await ledger.done(row.op_id, row.version)
-    _show([_said(fact)], asked, "settled")
-    return 0
+    return await ledger.observe(tried[-1].provider_key, observed, Actor.HUMAN)
 
 
 VERBS: Final[Mapping[str, Callable[[Ledger, Asked], Coroutine[Any, Any, int]]]] = {
