@@ -234,11 +234,11 @@ def load_scenario(
         connection=_connection(parts["connection"]) if "connection" in parts else NetworkSettings(),
         server=_server(parts["server"]) if "server" in parts else {},
         caller=_steps(parts["caller"], speech, agent, tools),
+        behind=_behind(parts, lambda steps: _steps(steps, speech, agent, tools)),
         limit_ms=parts["limit_ms"].whole(1000, _LONGEST_MS) if "limit_ms" in parts else LIMIT_MS,
         expect=expect,
         before=before,
         dialects={name: _differing(other, expect, before, metrics) for name, other in others.items()},
-        behind=_behind(parts, lambda steps: _steps(steps, speech, agent, tools)),
     )
 
 

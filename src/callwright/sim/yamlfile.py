@@ -190,19 +190,15 @@ def read_typed(text: str, source: str, first: str, lists: Collection[str] = ()) 
     for part in text.split(","):
         key, is_named, value = part.partition("=")
         key, value = (key, value) if is_named else (first, key)
-        mark = yaml.Mark(source, at, 0, at, None, None)
+        mark = yaml.Mark(source, at, 0, at, None, 0)
         at += len(part) + 1
         nodes = [_scalar_node(each, mark) for each in value.split("+")]
         pairs.append((_scalar_node(key, mark), yaml.SequenceNode("", nodes, mark) if key in lists else nodes[0]))
-    return Field(source, "", yaml.MappingNode("", pairs, yaml.Mark(source, 0, 0, 0, None, None)))
+    return Field(source, "", yaml.MappingNode("", pairs, yaml.Mark(source, 0, 0, 0, None, 0)))
 
 
 def _scalar_node(text: str, mark: yaml.Mark) -> yaml.ScalarNode:
-    loader = yaml.SafeLoader("")
-    try:
-        return yaml.ScalarNode(loader.resolve(yaml.ScalarNode, text, (True, False)), text, mark)
-    finally:
-        loader.dispose()
+    return yaml.ScalarNode(f"tag:yaml.org,2002:{'int' if text.isdecimal() else 'str'}", text, mark)
 
 
 def _place(file: str, mark: yaml.Mark) -> str:
