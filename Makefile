@@ -32,6 +32,7 @@ check: $(READY)
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
 	@$(PY) -m mypy
+	@$(PY) -m mypy tests/declare/example.py
 	@.venv/bin/lint-imports --no-logo --no-cache
 	@$(PY) -m pytest -q tests/test_tidy.py
 

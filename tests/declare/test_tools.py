@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from textwrap import indent
 from typing import Annotated, Any, Literal, Optional
 
@@ -235,48 +232,3 @@ def test_this_module_postpones_its_annotations_and_declares_a_tool() -> None:
     assert (agent.tools["look"].after, agent.tools["look"].timeout_ms) == (cw.AfterOutput.REPLY, 30_000)
     assert agent.tools["look"].function is look  # the decorator gives the function back
     assert list(agent.tools) == ["wait", "look"]
-
-
-def test_the_example_of_the_public_api_is_typed(tmp_path: Path) -> None:
-    """A user's module that does as the documentation says passes a strict type check; one with a slip does not."""
-    example = tmp_path / "example.py"
-    example.write_text(f"{FUTURE}\n{EXAMPLE}{SLIP}")
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--no-error-summary", str(example)]
-    checked = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
-    line = example.read_text().splitlines().index(SLIP.strip()) + 1
-    (error,) = (message for message in checked.stdout.splitlines() if ": note: " not in message)
-    assert f"example.py:{line}: error: Missing positional argument" in error
-
-
-EXAMPLE = '''
-import callwright as cw
-from callwright.core.ports import Connector, Line
-from callwright.ids import ToolCallId
-
-
-class Shop:
-    async def order(self, order_id: str) -> dict[str, object]:
-        return {"id": order_id}
-
-
-desk = cw.Agent("refunds", model=cw.polyai(), instructions="You are the refund desk.")
-
-
-@desk.tool
-async def find_order(ctx: cw.Context[Shop], order_id: str, holding: cw.Spoken) -> cw.Facts:
-    """Find an order."""
-    return await ctx.deps.order(order_id)
-
-
-@desk.tool(after=cw.AfterOutput.SILENCE, timeout_ms=500)
-async def wait(ctx: cw.Context[Shop]) -> str:
-    """Wait."""
-    return "waited"
-
-
-async def main(line: Line, connector: Connector) -> None:
-    call = await cw.run(desk, line, connector=connector, deps=Shop(), party="customer:81")
-    for turn in call.turns:
-        print(turn.speaker, turn.heard, "|", turn.written, turn.source)
-'''
-SLIP = "slip = find_order(cw.Context(Shop(), None, ToolCallId('k')))\n"
