@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from textwrap import indent
 from typing import Annotated, Any, Literal, Optional
