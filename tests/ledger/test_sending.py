@@ -11,7 +11,7 @@ from callwright.ledger.operation import Actor, State
 from callwright.ledger.page import Patience
 from callwright.ledger.provider import Idempotency, OnAmbiguous, Outcome, Traits
 from callwright.ledger.rows import Attempt, Authorization
-from callwright.ledger.sending import Act, look_up, recover
+from callwright.ledger.sending import Act, left, look_up, recover
 
 WINDOW_CLOSES = TRAITS.window_ms - TRAITS.margin_ms
 
@@ -47,6 +47,40 @@ def sends(done: list[tuple[Act, int]]) -> list[int]:
 
 def escalated(desk: Desk, op_id: str) -> str:
     return desk.do(lambda page: page.operation(op_id)).escalated
+
+
+def test_what_has_been_due_for_long_is_left_and_looking_writes_nothing():
+    """Requested by a process that is gone: whoever looks finds it half a minute later, and finds it again."""
+    desk = Desk()
+    op_id = desk.do(propose, ask()).op_id
+    desk.now_ms = 29_999
+    assert desk.do(left, ()) == []
+    desk.now_ms = 30_000
+    assert desk.do(left, ()) == desk.do(left, ()) == [op_id]
+    assert desk.do(left, (op_id,)) == []
+    assert desk.do(lambda page: page.operation(op_id)).state is State.REQUESTED
+    assert desk.do(lambda page: page.attempts(op_id)) == []
+
+
+def test_i8_a_send_leaves_within_a_requests_life_and_a_repeat_inside_its_window_too():
+    """What leaves later could finish, at a provider that resumes, what was seen to fail and was done anew since."""
+    desk = Desk(idempotency=Idempotency.RESUME, absence_wait_ms=0)
+    op_id = desk.do(propose, ask()).op_id
+    assert desk.sent(op_id).at_ms == desk.traits.request_max_ms
+    desk.see(op_id, Outcome.UNKNOWN)
+    desk.now_ms = WINDOW_CLOSES - 5
+    desk.see(op_id, Outcome.ABSENT, Actor.RECONCILER)
+    assert desk.sent(op_id).at_ms == WINDOW_CLOSES
+
+
+def test_a_sender_is_given_its_time_before_another_takes_over():
+    desk = Desk()
+    op_id = desk.do(propose, ask()).op_id
+    desk.sent(op_id)
+    silent_ms = 2 * desk.traits.request_max_ms + 500
+    for now_ms, found in ((silent_ms + 29_999, []), (silent_ms + 30_000, [op_id])):
+        desk.now_ms = now_ms
+        assert desk.do(left, ()) == found
 
 
 def test_i2_the_attempt_is_stored_with_the_decision_to_send():

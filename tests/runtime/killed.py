@@ -1,5 +1,7 @@
 """A process that refunds through a ledger in a file, and kills itself at a named point. Run by ``test_kill.py``.
 
+It prints the milestone, how many problems the record has, and what is owed outside the call.
+
     python killed.py LEDGER BOOK POINT
 
 The provider is a file of its own, to which each effect is a line; a repeat of a key adds none. Its first answer is
@@ -27,7 +29,7 @@ TRAITS = Traits(
     window_ms=3_600_000,
     margin_ms=10_000,
     absence_wait_ms=50,
-    request_max_ms=5_000,
+    request_max_ms=1_500,
 )
 
 
@@ -72,11 +74,12 @@ async def main(ledger_path: str, book_path: str, point: str) -> None:
     async with Ledger(store, providers, patience=Patience(ask_ms=20), crash_at=crash_at) as ledger:
         ledger.subscribe(lambda fact: settled.set() if fact.is_settled else None)
         terms = Terms("order:4417", Money(3200, "USD"), Card("tok_visa", "Visa", "4242"))
-        answer = await ledger.propose(Ask("refund", "full", "customer:81", "payments", terms))
+        answer = await ledger.propose(Ask("refund", "full", "customer:81", "payments", terms, is_waited_for=True))
         if answer.fact is None or not answer.fact.is_settled:
             await asyncio.wait_for(settled.wait(), 20)
         (fact,) = await ledger.snapshot("customer:81")
-        sys.stdout.write(f"{fact.milestone} {len(await ledger.problems())}\n")
+        owed = [row.kind for row in await ledger.outbox()]
+        sys.stdout.write(f"{fact.milestone} {len(await ledger.problems())} {' '.join(owed)}\n")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from callwright.errors import LedgerError
 from callwright.ledger.asking import Answer, Ask, Verdict
 from callwright.ledger.page import Patience
 from callwright.ledger.provider import Dispatch, Idempotency, Observed, OnAmbiguous, Outcome
+from callwright.ledger.rows import Attempt
 from callwright.ledger.saying import FactChanged
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.ledger.store import MemoryStore, Store, Transaction
@@ -217,6 +218,32 @@ def test_i2_one_commit_lies_between_a_wish_and_its_first_byte():
     before, answer = run_virtual(main())
     assert (answer.verdict, answer.fact.milestone) == (Verdict.CREATED, "running")
     assert begun == [before + 1]
+
+
+def test_i8_a_send_that_was_held_up_for_longer_than_a_requests_life_does_not_leave():
+    """The process was stopped after its commit, and others may have settled it meanwhile: it asks the record anew."""
+    provider, store = stand_in(idempotency=Idempotency.RESUME), Counting()
+    held_up_ms = provider.adapter().traits.request_max_ms
+    keys: list[str] = []
+
+    async def main() -> None:
+        now_ms = clock()
+        before = 0
+
+        def late() -> int:
+            return now_ms() + (held_up_ms if before and store.commits > before else 0)
+
+        patience = Patience(consent_ms=3 * held_up_ms)
+        async with Ledger(store, [provider.adapter()], clock=late, patience=patience) as ledger:
+            before = store.commits
+            await ledger.propose(ask())
+            await asyncio.sleep(60)
+            assert await ledger.problems() == ()
+            keys.extend(await ledger.commit(lambda page: [each.provider_key for each in page.tx.find(Attempt)]))
+
+    run_virtual(main())
+    assert [entry.key for entry in provider.book.entries if isinstance(entry, Sent)] == keys[1:]
+    assert done(provider) == [EFFECT]
 
 
 def test_a_ledger_that_is_not_entered_notes_a_wish_and_begins_nothing():

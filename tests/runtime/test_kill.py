@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tests.runtime.killed import FileProvider
+
+from callwright.ledger import sending
+from callwright.ledger.page import Patience
+from callwright.ledger.sqlite import SQLiteStore
+from callwright.runtime.dispatcher import Ledger
 
 KILLED = Path(__file__).parent / "killed.py"
 
@@ -19,12 +26,36 @@ def live(folder: Path, point: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def effects(folder: Path) -> list[str]:
+    return (folder / "book.txt").read_text(encoding="utf-8").split()
+
+
 @pytest.mark.parametrize(
     "point",
-    ["after advance", "before provider", "after provider", "before fold", "after fold", "before wait"],
+    ["after ask", "before provider", "after provider", "before fold", "after fold", "before wait"],
 )
-def test_f26_killed_at_a_point_and_started_again_there_is_one_effect(point, tmp_path):
+def test_f26_killed_at_a_point_and_started_again_there_is_one_effect_and_its_caller_is_owed_it(point, tmp_path):
     assert live(tmp_path, point).returncode == -signal.SIGKILL
     last = live(tmp_path, "nowhere")
-    assert (last.stdout.split(), last.returncode) == (["confirmed", "0"], 0), last.stderr
-    assert len((tmp_path / "book.txt").read_text(encoding="utf-8").split()) == 1
+    assert (last.stdout.split(), last.returncode) == (["confirmed", "0", "untold"], 0), last.stderr
+    assert len(effects(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("point", ["after ask", "after fold"])
+def test_i23_a_living_neighbour_takes_over_what_a_killed_process_left(point, tmp_path):
+    """Its attempt may have been sent, or is known to be in doubt; nobody starts anew."""
+    patience = Patience(ask_ms=20, left_ms=200, tell_ms=0)
+
+    async def neighbour() -> list[str]:
+        settled = asyncio.Event()
+        store, provider = SQLiteStore(tmp_path / "ledger.db"), FileProvider(tmp_path / "book.txt")
+        async with Ledger(store, [provider], patience=patience) as ledger:
+            ledger.subscribe(lambda fact: settled.set() if fact.is_settled else None)
+            killed = await asyncio.to_thread(live, tmp_path, point)
+            assert killed.returncode == -signal.SIGKILL
+            await asyncio.wait_for(settled.wait(), 20)
+            await ledger.commit(lambda page: sending.left(page, ()))
+            return [row.kind for row in await ledger.outbox()]
+
+    assert asyncio.run(neighbour()) == ["untold"]
+    assert len(effects(tmp_path)) == 1
