@@ -13,7 +13,7 @@ import tokenize
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import pytest
@@ -116,24 +116,28 @@ def own_nodes(cls: ast.ClassDef) -> Iterator[ast.AST]:
             waiting.extend(ast.iter_child_nodes(node))
 
 
-def self_assignments(cls: ast.ClassDef) -> Iterator[tuple[ast.Attribute, bool]]:
+@cache
+def self_assignments(cls: ast.ClassDef) -> list[tuple[ast.Attribute, bool]]:
     """Each assignment to an attribute of ``self``, and whether what is assigned is seen to be a boolean."""
+    nodes = list(own_nodes(cls))
     flags = {
         argument.arg
-        for node in own_nodes(cls)
+        for node in nodes
         if isinstance(node, Function)
         for argument in node.args.args + node.args.kwonlyargs
         if argument.annotation is not None and says_bool(argument.annotation)
     }
     boolean: set[ast.AST] = set()
-    for node in own_nodes(cls):
+    for node in nodes:
         if isinstance(node, ast.Assign) and is_boolean(node.value, flags):
             boolean.update(node.targets)
         elif isinstance(node, ast.AnnAssign) and says_bool(node.annotation):
             boolean.add(node.target)
-    for node in own_nodes(cls):
-        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_name(node.value, "self"):
-            yield node, node in boolean
+    return [
+        (node, node in boolean)
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_name(node.value, "self")
+    ]
 
 
 def is_boolean(value: ast.expr, flags: Iterable[str]) -> bool:
@@ -455,7 +459,7 @@ RULES = [
 ]
 
 
-@lru_cache
+@cache
 def sources() -> list[Source]:
     paths = sorted(path for folder in EVERYWHERE for path in (ROOT / folder).rglob("*.py"))
     return [Source(path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
