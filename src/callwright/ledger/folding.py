@@ -101,7 +101,8 @@ def _weighed(page: Page, operation: Operation, attempt: Attempt, observed: Obser
     if observed.outcome is Outcome.NOT_APPLIED and source is Actor.ADAPTER and not is_answer:
         return Observed(Outcome.UNKNOWN, reason="repeat_refused")
     traits = page.traits_of(operation)
-    may_land = attempt.sends > 1 and page.now_ms < attempt.sent_at_ms + traits.request_max_ms
+    lands_ms = attempt.sent_at_ms + 2 * traits.request_max_ms  # it may leave as late as it may be under way for
+    may_land = attempt.sends > 1 and page.now_ms < lands_ms
     if may_land and observed.outcome in _REFUSED and traits.idempotency is Idempotency.RESUME:
         return Observed(Outcome.UNKNOWN, observed.reference, reason=f"may_resume_{observed.outcome.value}")
     return observed
