@@ -8,8 +8,8 @@ state   QUIET│ PROPOSED                │ TURN                               
 ```
 
 While nothing is audible, a little voice makes a turn. Over a reply it takes longer, and then the kind of the sound
-decides: a murmur is ignored, a bed (a television) waits until the reply is over and is then a turn. The agent's own
-voice coming back counts as the caller's, as it does on the live service. All times are on the audio clock.
+decides: a murmur is ignored unless it goes on, a bed (a television) waits until the reply is over and is then a turn.
+The agent's own voice coming back counts as the caller's, as on the live service. All times are on the audio clock.
 
 A dialect that does not confirm goes by voice alone, over a reply as in silence. A session that ends turns by hand has
 none of this: audio is kept until the client commits it.
@@ -83,6 +83,8 @@ class _Verdict(Enum):
     TURN = auto()
     WAIT = auto()
     IGNORE = auto()
+    UNLESS_LONG = auto()
+    """Ignored up to ``murmur_ms``, then a turn."""
     RARELY = auto()
     """A turn at ``music_turn_rate``, else ignored."""
 
@@ -91,7 +93,7 @@ _RULE: dict[str | None, tuple[_Verdict, _Verdict]] = {
     # kind:    over a reply,     while nothing is audible
     "caller": (_Verdict.TURN, _Verdict.TURN),
     "agent": (_Verdict.TURN, _Verdict.TURN),
-    "murmur": (_Verdict.IGNORE, _Verdict.TURN),
+    "murmur": (_Verdict.UNLESS_LONG, _Verdict.TURN),
     "bed": (_Verdict.WAIT, _Verdict.TURN),
     "music": (_Verdict.IGNORE, _Verdict.RARELY),
     None: (_Verdict.TURN, _Verdict.TURN),
@@ -108,6 +110,7 @@ class Listener:
         self._rng = rng
         self._phase = _Phase.QUIET
         self._kept: list[Frame] = []
+        self._began_ms: Ms = 0  # where the sound that is judged begins
         self._onset_ms: Ms = 0
         self._judged_ms: Ms = 0  # where the stretch that is judged begins
         self._voice_ms: Ms = 0  # voice in that stretch
@@ -178,6 +181,7 @@ class Listener:
     def _step(self, frame: Frame, over_reply: bool) -> TurnEvent | None:
         if frame.is_voice:
             if self._phase is _Phase.QUIET:
+                self._began_ms = frame.voice_from_ms
                 self._onset_ms = max(0, frame.voice_from_ms - self._settings.voice_onset_ms)
                 self._attempt(frame.voice_from_ms, _Phase.PROPOSED)
             elif self._phase is _Phase.WAITING and self._is_gap(frame.voice_from_ms):
@@ -227,10 +231,7 @@ class Listener:
         )
         if heard_ms < needed_ms or self._voice_ms < rule.voice_share * waited_ms:
             return None
-        verdict = _RULE[self._ear.kind_of(self._since(self._judged_ms), RATE_HZ)][0 if over_reply else 1]
-        if verdict is _Verdict.RARELY:
-            verdict = _Verdict.TURN if self._rng.random() < rule.music_turn_rate else _Verdict.IGNORE
-        match verdict:
+        match self._verdict(now_ms, over_reply):
             case _Verdict.TURN:
                 return self._confirm(now_ms, rule.barge_in_told_ms if over_reply else rule.start_told_ms)
             case _Verdict.WAIT:
@@ -239,6 +240,16 @@ class Listener:
                 self._onset_ms = now_ms
                 self._attempt(now_ms, _Phase.IGNORED)
         return None
+
+    def _verdict(self, now_ms: Ms, over_reply: bool) -> _Verdict:
+        """What the kind of the sound makes of it: a turn, one that waits, or none."""
+        verdict = _RULE[self._ear.kind_of(self._since(self._judged_ms), RATE_HZ)][0 if over_reply else 1]
+        match verdict:
+            case _Verdict.UNLESS_LONG:
+                return _Verdict.TURN if now_ms - self._began_ms >= self._settings.murmur_ms else _Verdict.IGNORE
+            case _Verdict.RARELY:
+                return _Verdict.TURN if self._rng.random() < self._settings.music_turn_rate else _Verdict.IGNORE
+        return verdict
 
     def _confirm(self, now_ms: Ms, told_ms: tuple[Ms, Ms]) -> SpeechConfirmed:
         self._phase = _Phase.TURN

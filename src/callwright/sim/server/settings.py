@@ -59,6 +59,7 @@ class ServerSettings:
     start_judged_ms: Annotated[Ms, "Voice that makes a turn in silence; telling music takes 640.", _FRAMES] = 160
     barge_in_told_ms: Annotated[MsRange, "From the first word to speech_started, over a reply.", _EARLIER] = (760, 800)
     barge_in_judged_ms: Annotated[Ms, "Voice over a reply before its kind is judged.", _OURS] = 720
+    murmur_ms: Annotated[Ms, "A murmur over a reply that goes on for so long is a turn.", _OURS] = 1500
     voice_share: Annotated[float, "Part of an attempt at a turn that must be voice.", _OURS] = 0.5
     voice_gap_ms: Annotated[Ms, "A longer gap before a turn is confirmed begins a new attempt.", _OURS] = 350
     padding_ms: Annotated[Ms, "Audio before the first word that belongs to the turn.", "the protocol's default"] = 300
