@@ -3,8 +3,9 @@
     python scripts/generated_pages.py            write them
     python scripts/generated_pages.py --check    say which are stale, and exit with 1 if one is
 
-README.md holds a real run of the demo; the references of scenarios, of the local server's settings and of the rows of a
-trace come from the schema, the settings, and the core's events and commands themselves.
+README.md holds a real run of the demo; the references of baselines, of scenarios, of the local server's settings and of
+the rows of a trace come from the scenario files, the schema, the settings, and the core's events and commands
+themselves.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from typing import Any, get_args
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->"
 COLUMNS = 100
-KEPT_ROWS = 3
-"""Rows of each transcript that are shown in the README: up to the interruption."""
+WHOLE_CALLS = 2
+"""So many calls of the demo are shown whole in the README; of the others what came of them."""
+CALL = re.compile(r"\S+  \S+, seed \d+$")
 
 
 def demo() -> str:
-    """What ``make demo`` prints, with the rows of each transcript behind the interruption left out."""
+    """What ``make demo`` prints, with the picture and the words of the later calls left out."""
     command = [sys.executable, "-m", "callwright", "demo"]
     environment = {**os.environ, "COLUMNS": str(COLUMNS)}
     with tempfile.TemporaryDirectory() as directory:
@@ -38,14 +40,16 @@ def demo() -> str:
 
 
 def trimmed(lines: list[str]) -> Iterator[str]:
-    """The lines without the rows of a transcript after its first ones; three dots say where."""
-    rows = 0
+    """The lines without those of a later call between its title and the ledger; three dots say where."""
+    calls, is_left_out = 0, False
     for line in lines:
-        rows = rows + 1 if re.match(r"\d+:\d\d ", line) else rows if rows and line.startswith(" ") else 0
-        if rows <= KEPT_ROWS:
+        is_left_out = is_left_out and not line.startswith("ledger ")
+        if not is_left_out:
             yield line
-        elif rows == KEPT_ROWS + 1 and line[0] != " ":
-            yield "..."
+        if CALL.match(line):
+            calls += 1
+            is_left_out = calls > WHOLE_CALLS
+            yield from ["..."] * is_left_out
 
 
 def server_settings() -> str:
@@ -66,6 +70,22 @@ def told(value: object) -> str:
         low, high = value
         return f"{low}" if low == high else f"{low} to {high}"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def baselines() -> str:
+    """Each scenario that has a baseline, with what that fails of the expectations, and what is expected."""
+    from callwright.cli.playing import ROOTS
+    from callwright.sim.scenario import Scenario, find_scenarios, load_scenario
+
+    def lines(scenario: Scenario) -> Iterator[tuple[str, ...]]:
+        if scenario.before:
+            fails = ", ".join(f"`{name}`" for name in scenario.before.must_fail)
+            yield f"`{scenario.name}`", scenario.about, f"`{scenario.before.client}`", fails
+
+    found = [load_scenario(path) for path in find_scenarios(ROOTS).values()]
+    head = ("scenario", "what happens in it", "baseline", "fails with every seed")
+    without = ", ".join(f"`{scenario.name}`" for scenario in found if scenario.before is None)
+    return f"{table(head, (line for scenario in found for line in lines(scenario)))}\nWithout a baseline: {without}.\n"
 
 
 def scenario_keys() -> str:
@@ -138,6 +158,7 @@ def table(head: tuple[str, ...], body: Any) -> str:
 PAGES: Mapping[str, Callable[[], str]] = {
     "README.md": demo,
     "docs/how-to/read-a-trace.md": trace_rows,
+    "docs/reference/baselines.md": baselines,
     "docs/reference/scenario.md": scenario_keys,
     "docs/reference/server-settings.md": server_settings,
 }

@@ -28,7 +28,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return play
 
 
-@pytest.mark.parametrize(("name", "columns"), [("check-in", 80), ("check-in", 120), ("pickup", 80)])
+@pytest.mark.parametrize(("name", "columns"), [("refunds", 80), ("check-in", 120), ("pickup", 80)])
 def test_the_demo_fits_the_terminal_and_is_plain_in_a_pipe(name: str, columns: int, demo: Shown) -> None:
     result, directory = demo(name, columns)
     assert result.exit_code == 0, result.output
@@ -49,6 +49,27 @@ def test_the_demo_marks_what_the_naive_client_believes_and_nobody_heard(demo: Sh
     assert {path.name for path in directory.iterdir()} == {
         "check-in-naive-lag-ms-1500-1",
         "check-in-callwright-lag-ms-1500-1",
+    }
+
+
+def test_the_demo_of_actions_shows_record_and_book_of_who_is_never_told_and_of_who_is(demo: Shown) -> None:
+    result, directory = demo("refunds", 80)
+    calls = [" ".join(part.split()) for part in re.split(r"\n(?=\S+  \S+, seed 1\n)", result.stdout)[1:]]
+    never_told, told, paid_twice, changed = calls
+    assert "ledger none: what suppresses-reply knows ends with the call" in never_told
+    assert "The caller never heard what became of 1 effect." in never_told
+    assert "told confirmed: heard at" in told
+    assert paid_twice.count(": succeeded at") == 2
+    assert "The provider's book holds 1 effect too many." in paid_twice
+    assert "attempt 1 refund order:4417 32.00 USD card:4242: cancelled" in changed
+    assert changed.count(": succeeded at") == 1
+    for ours in (told, changed):
+        assert "What was done was done once, and he heard the outcome." in ours
+    assert {path.name for path in directory.iterdir()} == {
+        "did-it-go-through-suppresses-reply-1",
+        "did-it-go-through-callwright-1",
+        "wrong-card-cancels-on-barge-in-1",
+        "wrong-card-callwright-1",
     }
 
 

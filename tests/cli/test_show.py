@@ -7,9 +7,20 @@ from dataclasses import replace
 import pytest
 from tests.measure.records import record_of
 
-from callwright.cli.show import believed_words, edge_lane, edge_legend, goodbye, heard_words, lane, pickup, ruler
+from callwright.cli.show import (
+    believed_words,
+    edge_lane,
+    edge_legend,
+    goodbye,
+    heard_words,
+    lane,
+    ledger,
+    pickup,
+    ruler,
+)
 from callwright.ids import ItemId
 from callwright.measure.figures import CallFigures, HeardFarewell, HeardReply
+from callwright.sim.record import Recorded
 
 CUT = HeardReply(
     item_id=ItemId("item_1"),
@@ -127,3 +138,22 @@ def test_a_goodbye_that_nobody_heard_has_no_instant() -> None:
     by_caller = replace(RECORD, ended_by="caller")
     told = goodbye(by_caller, figures(), farewell(0, None), is_last=True).plain
     assert told == "heard for 0.00 s of 4.70 s, and the call was ended by the caller"
+
+
+# --- what was done
+
+
+def test_a_record_is_told_by_operation_attempt_and_telling() -> None:
+    sent = "refund order:4417 32.00 USD card:4242"
+    told = (("unknown", "deferred", -1_000), ("confirmed", "heard", 61_000))
+    attempts = ((sent, "unknown"), (sent, "applied"))
+    record = replace(RECORD, ledger=(Recorded("refund order:4417 full", "confirmed", attempts, told),))
+    assert list(ledger(record)) == [
+        "refund order:4417 full: confirmed",
+        "  attempt 1  refund order:4417 32.00 USD card:4242: unknown",
+        "  attempt 2  refund order:4417 32.00 USD card:4242: applied",
+        "  told       unknown: deferred before the call",
+        "  told       confirmed: heard at 1:01",
+    ]
+    assert list(ledger(RECORD)) == ["nothing"]
+    assert list(ledger(replace(RECORD, client="naive"))) == ["none: what naive knows ends with the call"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -20,14 +20,18 @@ LAG_MS: Ms = 1500
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What is played, and over which line."""
+    """What is played, over which line, and by whom before our client."""
 
     scenarios: tuple[str, ...]
     lag_ms: Ms | None = None
     """Playback behind the stream; None as the scenario has it."""
+    before: str | None = "naive"
+    """The baseline that takes each call first; None for the scenario's own."""
 
 
+REFUNDS = "refunds"
 DEMOS: Mapping[str, Demo] = {
+    REFUNDS: Demo(("did-it-go-through", "wrong-card"), before=None),
     "check-in": Demo(("check-in",), LAG_MS),
     "pickup": Demo(("pickup", "talk-over")),
 }
@@ -35,7 +39,7 @@ DEMOS: Mapping[str, Demo] = {
 
 
 @click.command("demo")
-@click.argument("name", default="check-in")
+@click.argument("name", default=REFUNDS)
 @options.seed
 @options.dialect
 @options.real_time
@@ -43,15 +47,16 @@ DEMOS: Mapping[str, Demo] = {
 @options.quiet
 @click.pass_context
 def command(ctx: click.Context, name: str, seed: int, dialect: str | None, pace: Pace, out: Path, quiet: bool) -> None:
-    """Play the demo NAME: check-in (if none is given), pickup, or any scenario.
+    """Play the demo NAME: refunds (if none is given), check-in, pickup, or any scenario.
 
     A naive client takes each call first, then Callwright's; for both it is shown what the caller heard beside what the
-    client and the server believe. check-in and other scenarios run over a phone bridge that plays 1.5 s behind the
-    stream; pickup shows both edges of a call, its first words and its goodbye. In real time both clients take their
-    calls at the same time.
+    client and the server believe, and what was done beside what is on record. refunds asks for money back, and changes
+    its mind; pickup shows both edges of a call, its first words and its goodbye; check-in and other scenarios run over
+    a phone bridge that plays 1.5 s behind the stream. In real time both clients take their calls at the same time.
     """
     demo = DEMOS.get(name, Demo((name,), LAG_MS))
-    setups = [options.Setup(client, lag_ms=demo.lag_ms, pace=pace, dialect=dialect) for client in ("naive", OURS)]
+    ours = options.Setup(OURS, lag_ms=demo.lag_ms, pace=pace, dialect=dialect)
+    setups = [replace(ours, client=demo.before, before=demo.before is None), ours]
     calls = [[make_plan(scenario, setup) for setup in setups] for scenario in demo.scenarios]
     shown: list[list[tuple[Played, Path]]] = []
     with progress(name, sum(map(len, calls)), quiet=quiet) as advance:
@@ -63,5 +68,5 @@ def command(ctx: click.Context, name: str, seed: int, dialect: str | None, pace:
     for number, pair in enumerate(shown):
         click.echo("\n" * bool(number), nl=False)
         show.demo(pair)
-    ours = [pair[-1][0] for pair in shown]
-    ctx.exit(0 if all(played.plan.held(played.run) for played in ours) else 1)
+    last = [pair[-1][0] for pair in shown]
+    ctx.exit(0 if all(played.plan.held(played.run) for played in last) else 1)

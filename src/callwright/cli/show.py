@@ -17,6 +17,7 @@ from rich.text import Text
 from callwright.cli.playing import Plan, Played
 from callwright.measure.figures import METRICS
 from callwright.sim.speech import Speech, normalise
+from callwright.sim.world import OURS
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
@@ -55,12 +56,25 @@ HEADLINE: Mapping[str, str] = {
     "late_talk_over": "hung up on",
 }
 """The figures of the one line under a call, and how they are named there."""
+HEADLINE_ACTING: Mapping[str, str] = {
+    "duplicate_effects": "effects too many",
+    "missing_effects": "missing",
+    "untold_at_hangup": "untold",
+    "false_claims_heard": "false claims",
+    "corrections_heard": "corrected",
+    "time_to_truth_ms": "told after",
+    "unheard_words_in_transcript": "unheard words in the transcript",
+}
+"""Those of a call in which something may be done on the world."""
+MISDONE = ("duplicate_effects", "missing_effects", "untold_at_hangup", "false_claims_heard")
+"""The figures of which each is 0 where what was asked for was done once, and told as it is."""
 
 
 def call(played: Played, directory: Path) -> None:
     """One call, whole."""
     figures = played.run.figures
-    _print(_title(played), "", _timeline(played, _width()), "", _transcript(played), _LEGEND, "", *_edges(played), "")
+    _print(_title(played), "", _timeline(played, _width()), "", _transcript(played), _LEGEND, "")
+    _print(*_edges(played), *_books(played.record), "")
     noted = [f"noted   {what}" for what in played.record.anomalies]
     _print(_figures_table(figures), "", *_verdict(played.plan, [played.run]), *noted, _files(directory))
 
@@ -72,7 +86,7 @@ def demo(calls: Sequence[tuple[Played, Path]]) -> None:
     _print(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}{lag}."))
     for played, directory in calls:
         _print("", _title(played), "", _timeline(played, _width()), "", _transcript(played), _LEGEND, "")
-        _print(*_edges(played), "", _sentence(played), _headline(played.run.figures), _files(directory))
+        _print(*_edges(played), *_books(played.record), "", _sentence(played), _headline(played), _files(directory))
 
 
 def batch(plan: Plan, runs: Sequence[RunResult]) -> None:
@@ -284,9 +298,36 @@ def _edges(played: Played) -> Iterator[Text]:
         yield Text.assemble(("goodbye ", "dim"), what)
     ended = f"{_clock(record.ended_ms)} by the {record.ended_by}: {record.ended_because}"
     yield Text.assemble(("ended   ", "dim"), ended)
+
+
+def _books(record: CallRecord) -> Iterator[Text]:
+    """What the client's own ledger holds in the end, and below it what the provider's book does."""
+    if not record.action_tools:
+        return
+    for line in ledger(record):
+        yield Text.assemble(("ledger  ", "dim"), line)
     for effect in record.book:
-        when = "before the call" if effect.at_ms < 0 else f"at {_clock(effect.at_ms)}"
-        yield Text.assemble(("book    ", "dim"), f"{effect.text}: {effect.status} {when}")
+        yield Text.assemble(("book    ", "dim"), f"{effect.text}: {effect.status} {_when(effect.at_ms)}")
+    if not record.book:
+        yield Text.assemble(("book    ", "dim"), "nothing")
+
+
+def ledger(record: CallRecord) -> Iterator[str]:
+    """Each operation with its state, its attempts and what was told of it, line by line."""
+    if record.client != OURS:
+        yield f"none: what {record.client} knows ends with the call"
+    elif not record.ledger:
+        yield "nothing"
+    for operation in record.ledger:
+        yield f"{operation.what}: {operation.state}"
+        for number, (what, outcome) in enumerate(operation.attempts, 1):
+            yield f"  attempt {number}  {what}: {outcome}"
+        for milestone, how_far, at_ms in operation.told:
+            yield f"  told       {milestone}: {how_far} {_when(at_ms)}"
+
+
+def _when(at_ms: Ms) -> str:
+    return "before the call" if at_ms < 0 else f"at {_clock(at_ms)}"
 
 
 def pickup(record: CallRecord, figures: CallFigures) -> Text:
@@ -330,21 +371,38 @@ def _clock(ms: Ms) -> str:
 # --- the figures ----------------------------------------------------------------------------------------------------
 
 
-def _headline(figures: CallFigures) -> Text:
-    measured = [(label, name) for name, label in HEADLINE.items() if name in figures.values]
+def _headline(played: Played) -> Text:
+    figures, names = played.run.figures, HEADLINE_ACTING if played.record.action_tools else HEADLINE
+    measured = [(label, name) for name, label in names.items() if name in figures.values]
     shown = [f"{label} {_value(name, max(figures.values[name]))}" for label, name in measured]
     return Text(" · ".join(shown))
 
 
 def _sentence(played: Played) -> Text:
     """What came of the call: what went wrong, one sentence each, or that nothing did."""
-    told = [*_lost(played), *_misbelieved(played)]
+    told = [*_misdone(played), *_lost(played), *_misbelieved(played)]
     if told:
         return Text(" ".join(told), style="bold red")
     right = "Client and server believe what the caller heard, and nothing else."
     if any(farewell.is_whole for farewell in played.run.figures.farewells[-1:]):
         right += " No word of the caller's was lost, and he heard the whole goodbye."
+    if played.record.book:
+        right += " What was done was done once, and he heard the outcome."
     return Text(right, style="bold green")
+
+
+def _misdone(played: Played) -> Iterator[str]:
+    """What went wrong with what was to be done on the world, and with the telling of it."""
+    values = played.run.figures.values
+    twice, missing, untold, false = (sum(values.get(name, ())) for name in MISDONE)
+    if twice:
+        yield f"The provider's book holds {_count(twice, 'effect')} too many."
+    if missing:
+        yield f"The provider's book lacks {_count(missing, 'effect')} that the caller asked for."
+    if untold:
+        yield f"The caller never heard what became of {_count(untold, 'effect')}."
+    if false:
+        yield f"He was told {_count(false, 'time')} what was not so."
 
 
 def _lost(played: Played) -> Iterator[str]:
@@ -374,7 +432,11 @@ def _misbelieved(played: Played) -> Iterator[str]:
 
 
 def _words(count: float) -> str:
-    return f"{count:g} word{'s' * (count != 1)}" if count else "no words"
+    return _count(count, "word") if count else "no words"
+
+
+def _count(count: float, noun: str) -> str:
+    return f"{count:g} {noun}{'s' * (count != 1)}"
 
 
 def _figures_table(figures: CallFigures) -> Table:

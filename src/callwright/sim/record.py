@@ -112,10 +112,27 @@ class Effect:
     @property
     def text(self) -> str:
         """As scenarios write it."""
-        done = f"{self.kind} {self.subject}"
-        if self.amount_minor is None:
-            return done
-        return f"{done} {self.amount_minor // 100}.{self.amount_minor % 100:02} {self.currency} {self.destination}"
+        return effect_text(self.kind, self.subject, self.amount_minor, self.currency, self.destination)
+
+
+def effect_text(kind: str, subject: str, amount_minor: int | None, currency: str, destination: str) -> str:
+    """What is done on the world, as scenarios write it; without an amount it has no currency and no destination."""
+    if amount_minor is None:
+        return f"{kind} {subject}"
+    return f"{kind} {subject} {amount_minor // 100}.{amount_minor % 100:02} {currency} {destination}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An operation as the client's own ledger has it in the end."""
+
+    what: str
+    """Kind, subject and slot."""
+    state: str
+    attempts: tuple[tuple[str, str], ...]
+    """Of each what was sent, as scenarios write it, and what was last known of it."""
+    told: tuple[tuple[str, str, Ms], ...]
+    """Of each milestone that the caller was owed, how far telling it came, and when that was decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +199,8 @@ class CallRecord:
     """The tools that act on the world."""
     unfired: tuple[str, ...] = ()
     """What was to go wrong behind the agent, and had no occasion to."""
+    ledger: tuple[Recorded, ...] = ()
+    """What the client's own record holds in the end; a baseline has none."""
     outbox: tuple[tuple[str, str, str], ...] = ()
     """What the client's own record still owes outside its calls: kind, subject and slot."""
     violations: tuple[str, ...] = ()

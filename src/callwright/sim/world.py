@@ -35,6 +35,7 @@ from callwright.sim.line import LineSettings, SimulatedLine
 from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
+from callwright.sim.recorded import recorded
 from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
 from callwright.sim.seeds import stream
@@ -209,6 +210,7 @@ async def _with_books(record: CallRecord, backend: Backend, opened_ms: Ms) -> Ca
     return replace(
         record,
         unfired=backend.unfired,
+        ledger=recorded(books),
         outbox=tuple((each.kind, each.subject, each.slot) for each in owed),
         violations=(*broken_invariants(books, backend.traits, is_over=is_over), *card_numbers(kept)),
     )
