@@ -33,6 +33,7 @@ from callwright.sim.record import EarSpan, StereoRecording
 if TYPE_CHECKING:
     from callwright.core.ports import LineSink
     from callwright.ids import ItemId, MarkId, Ms
+    from callwright.sim.room import Microphone
 
 
 class LineKind(Enum):
@@ -133,13 +134,16 @@ class _Frame:
 class SimulatedLine:
     """A `Line` on the running loop, whose far end is ``caller``, at the rate of the settings' format.
 
+    With a ``microphone`` the client is sent what that hears of him; the recording has him as he spoke.
+
     Ends when the caller hangs up, when ``hang_up`` is called, or where the settings break it. What is in the fixed pipe
     then is not heard.
     """
 
-    def __init__(self, settings: LineSettings, caller: Caller) -> None:
+    def __init__(self, settings: LineSettings, caller: Caller, microphone: Microphone | None = None) -> None:
         self._settings = settings
         self._caller = caller
+        self._microphone = microphone
         self._format = settings.stream_format
         self._outbox = _Outbox(settings, self._format)
         self._silence = _Frame(silent_frame(self._format.rate_hz))
@@ -246,6 +250,9 @@ class SimulatedLine:
     def _hear_caller(self, started_ms: Ms, at_ear: _Frame) -> None:
         samples = self._caller.step(started_ms, at_ear.samples, at_ear.item_id)
         self._books.caller(samples)
+        if self._microphone is not None:
+            handed = self._pipe[-1] if self._pipe else at_ear
+            samples = self._microphone.hear(samples, at_ear.samples, handed.samples)
         if self._sink is not None:
             is_silent = samples is self._silence.samples
             self._sink.on_frame(self._silent_bytes if is_silent else ENCODE[self._format.encoding](samples))

@@ -1,0 +1,49 @@
+"""What a client is sent of a room: what the microphone hears, less the echo where a canceller takes it out.
+
+The canceller is the client's. It is given what was handed to the loudspeaker, so a playback lag is part of the delay
+that it has to find.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from callwright.audio.echo import CANCELS, Canceller, OutputDevice
+from callwright.audio.echo_kalman import KalmanCanceller
+from callwright.sim.room.room import Room, RoomSettings
+
+if TYPE_CHECKING:
+    import random
+
+    from callwright.audio.formats import PCM
+
+
+class Aec(Enum):
+    """Whether the client cancels its echo."""
+
+    AUTO = "auto"
+    """As the output device wants it."""
+    ON = "on"
+    OFF = "off"
+
+    def cancels(self, device: OutputDevice) -> bool:
+        """Whether there is a canceller where the agent's voice comes out of this device."""
+        return CANCELS[device] if self is Aec.AUTO else self is Aec.ON
+
+
+class Microphone:
+    """One call's microphone; ``rng`` is the room's."""
+
+    def __init__(self, settings: RoomSettings, rate_hz: int, rng: random.Random, *, cancels: bool) -> None:
+        self._room = None if settings.is_still else Room(settings, rate_hz, rng)
+        self.canceller: Canceller | None = KalmanCanceller(rate_hz) if cancels else None
+        """Takes the echo out, where there is one."""
+
+    def hear(self, caller: PCM, at_ear: PCM, handed: PCM) -> PCM:
+        """What is sent (int16, mono, 20 ms) while the caller says this.
+
+        ``at_ear`` is what the loudspeaker plays in the same time, ``handed`` what it is handed, to be played later.
+        """
+        heard = caller if self._room is None else self._room.apply(caller, at_ear)
+        return heard if self.canceller is None else self.canceller.process(heard, handed)
