@@ -52,7 +52,7 @@ class DelayFinder:
 
     def take(self, near: PCM, far: PCM) -> float | None:
         """Add a frame of both (int16, 10 ms); the delay in their samples where a look has just confirmed one."""
-        self._new.append((near, far))
+        self._new.append((near.copy(), far.copy()))
         if len(self._new) * len(near) < self._every:
             return None
         nears, fars = zip(*self._new, strict=True)

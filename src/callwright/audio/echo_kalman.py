@@ -2,12 +2,12 @@
 
 ```
 far ---> FarEnd, read late on the microphone's clock ---> EchoPath ---> prediction
-            ^ DelayFinder: jumps      ^ Timing: drift        ^ learns      | subtracted
-near -------+-------------------------+----------------------+-------------+---> out
+            ^ DelayFinder: jumps      ^ Timing: drift        ^ learns      | Trust: taken out
+near -------+-------------------------+----------------------+-------------+---> Hush: the rest is softened ---> out
 ```
 
-Nothing but the prediction is ever taken out, so the caller's voice passes as it is: there is no gate that it could be
-behind. With a silent far end the samples are the microphone's own.
+The caller's voice passes as it is: what is taken out is a filtered copy of what was played, and what softens the rest
+opens for anything louder than it. With a silent far end the samples are the microphone's own.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from callwright.audio.echo import ECHO_FRAME_MS, EchoReport, require_same_length
 from callwright.audio.echo_delay import DELAY_MS_MAX, DelayFinder
 from callwright.audio.echo_far import FarEnd, Floats
 from callwright.audio.echo_path import EchoPath
+from callwright.audio.echo_rest import Hush, Trust
 from callwright.audio.formats import PCM
 from callwright.errors import AudioFormatError
 from callwright.ids import Ms, Samples
@@ -48,8 +49,8 @@ class Timing:
 
     _KEPT: Final = 0.9
     _LAG_MAX: Final = 0.5
-    _STEER: Final = 0.05
-    _LEARN: Final = 1e-3
+    _STEER: Final = 0.1
+    _LEARN: Final = 2e-3
 
     def __init__(self) -> None:
         self._along = 0.0
@@ -67,30 +68,6 @@ class Timing:
         lag *= loud / (loud + float(missed @ missed) + len(missed))
         self.drift += self._LEARN * lag
         return self.drift + self._STEER * lag
-
-
-class Trust:
-    """How much of a prediction is taken out: all of it, unless that would make the microphone louder.
-
-    A path that has just moved or gone (somebody plugs headphones in) is predicted wrongly. Taking out ``part`` of a
-    prediction makes a sound softer as long as ``part`` is below twice their likeness.
-    """
-
-    _KEPT: Final = 0.95
-
-    def __init__(self) -> None:
-        self._along = 0.0
-        self._size = 0.0
-        self._part = 1.0
-
-    def take_out(self, near: Floats, predicted: Floats) -> Floats:
-        """The near samples without the trusted part of the prediction, which changes along the frame."""
-        self._along = self._KEPT * self._along + float(near @ predicted)
-        self._size = self._KEPT * self._size + float(predicted @ predicted)
-        before, self._part = self._part, min(max(2 * self._along / (self._size + 1.0), 0.0), 1.0)
-        if before == self._part:
-            return near - np.float32(before) * predicted
-        return near - np.linspace(before, self._part, len(near), dtype=np.float32) * predicted
 
 
 class KalmanCanceller:
@@ -111,23 +88,25 @@ class KalmanCanceller:
         self._finder = DelayFinder(rate_hz)
         self._timing = Timing()
         self._trust = Trust()
+        self._hush = Hush()
         self._seat: float | None = None
         """Where in the filter the strongest echo lies, in samples, once it was found."""
-        self._waiting = np.zeros((2, 0), np.int16)
+        self._waiting = np.zeros(0, np.int16), np.zeros(0, np.int16)
         self._before = 0.0
         self._after = 0.0
 
     def process(self, near: PCM, far: PCM) -> PCM:
         """The frames that these samples complete, without the echo; see `Canceller.process`."""
         require_same_length(near, far)
-        streams = np.concatenate((self._waiting, (near, far)), axis=1)
-        whole = streams.shape[1] // self._frame
-        end = whole * self._frame
-        self._waiting = streams[:, end:]
-        out = np.empty((whole, self._frame), np.int16)
-        for index, frame in enumerate(np.split(streams[:, :end], whole, axis=1) if whole else ()):
-            out[index] = self._cancel(*frame)
-        return out.ravel()
+        if len(self._waiting[0]):
+            near, far = (np.concatenate(pair) for pair in zip(self._waiting, (near, far), strict=True))
+        end = len(near) - len(near) % self._frame
+        self._waiting = near[end:].copy(), far[end:].copy()
+        out = np.empty(end, np.int16)
+        for at in range(0, end, self._frame):
+            frame = slice(at, at + self._frame)
+            out[frame] = self._cancel(near[frame], far[frame])
+        return out
 
     def _cancel(self, near: PCM, far: PCM) -> PCM:
         heard, played = near.astype(np.float32), far.astype(np.float32)
@@ -141,6 +120,8 @@ class KalmanCanceller:
         self._far.move(self._timing.correct(predicted, missed))
         self._path.learn(missed)
         left = self._trust.take_out(heard, predicted)
+        if self._seat is not None:
+            left = self._hush.soften(left, predicted)
         if float(played @ played) > len(played) * _FAR_RMS**2:
             self._count(heard, left)
         out: PCM = np.rint(left).clip(-32768, 32767).astype(np.int16)

@@ -21,19 +21,22 @@ from callwright.ids import Samples
 
 Spectra = NDArray[np.complex64]
 
-_KEPT: Final = 0.999
+_KEPT: Final = np.float32(0.999)
 """What of the state is expected to be there still a frame later; the rest is the room's own change."""
+_KEPT_POWER: Final = _KEPT**2
 _AT_FIRST: Final = 0.02
 """Uncertainty of the first partition at the start: between an echo of 5 % and one of 50 %."""
+_UNSURE_AGAIN: Final = np.float32(0.1)
+"""The part of it that is back, at least, when the response was moved."""
 _FALL_DB: Final = 2.0
 """How much less is expected of each further partition: a room whose sound decays by 60 dB in 0.3 s."""
 _CALLER_KEPT: Final = 0.7
 _CALLER_ONSET: Final = 0.5
 _CALLER_LEAST: Final = 0.3
-_QUIET: Final = 30.0
-"""A far end that is weaker than this, in int16 steps (-60 dBFS), teaches nothing."""
 _FLOOR: Final = 3.0
-"""The least level of the near end, in int16 steps: what a microphone makes by itself."""
+"""What a microphone makes by itself, in int16 steps. A filter that can be wrong by less has nothing to learn."""
+_AT_ONCE: Final = 4
+"""Partitions that are constrained together: one transform of several is cheaper than several."""
 
 
 class EchoPath:
@@ -51,6 +54,8 @@ class EchoPath:
         self._unsure = self._at_first.copy()
         self._path = np.zeros((partitions, bins), np.complex64)
         self._caller = np.zeros(bins, np.float32)
+        self._late = (1 - 2 * (np.arange(bins) % 2)).astype(np.float32)  # a frame later, as a factor of a spectrum
+        self._least = np.float32(frame * _FLOOR**2)
         self._turn = 0
 
     def hear(self, late: Floats) -> None:
@@ -75,27 +80,33 @@ class EchoPath:
 
     def predict(self) -> Floats:
         """The echo in the present frame."""
-        rows = slice(self._newest, self._newest + self._count)
-        echo = np.fft.irfft(np.einsum("pk,pk->k", self._path, self._far[rows]))
-        return echo[self._frame :].astype(np.float32)
+        spectrum = (self._path * self._far[self._newest : self._newest + self._count]).sum(axis=0)
+        return np.fft.irfft(spectrum)[self._frame :].astype(np.float32)
 
     def learn(self, missed: Floats) -> None:
         """Move the state by what of the present frame was not predicted: the caller, noise, and the filter's error."""
         rows = slice(self._newest, self._newest + self._count)
         far, power = self._far[rows], self._far_power[rows]
-        bins = self._frame + 1
-        if float(power.sum()) < 2 * self._frame * _QUIET**2 * bins:
+        left = (self._unsure * power).sum(axis=0) / 2
+        if float(left.max()) < self._least:
             return
-        error = np.fft.rfft(np.concatenate((np.zeros(self._frame, np.float32), missed))).astype(np.complex64)
-        left = np.einsum("pk,pk->k", self._unsure, power) / 2
+        error = np.fft.rfft(missed, 2 * self._frame).astype(np.complex64) * self._late
         gain = self._unsure / (left + self._caller_power(error, left))
-        self._path += gain * far.conj() * error
-        self._path *= np.float32(_KEPT)
-        self._constrain(self._turn)
-        self._turn = (self._turn + 1) % self._count
+        step = far.conj()
+        step *= error
+        step *= gain
+        self._path += step
+        self._path *= _KEPT
+        self._constrain()
         gain *= power
-        self._unsure *= np.float32(_KEPT**2) * (1 - gain / 2)
-        self._unsure += np.float32(1 - _KEPT**2) * (self._path.real**2 + self._path.imag**2)
+        gain *= -_KEPT_POWER / 2
+        gain += _KEPT_POWER
+        self._unsure *= gain
+        parts = self._path.view(np.float32)
+        parts = parts * parts
+        parts *= 1 - _KEPT_POWER
+        self._unsure += parts[:, ::2]
+        self._unsure += parts[:, 1::2]
 
     def _caller_power(self, error: Spectra, left: Floats) -> Floats:
         """The near end's power in each bin, up at once and down slowly, less what the filter itself may have missed."""
@@ -103,13 +114,15 @@ class EchoPath:
         share = self._caller / (left + self._caller + 1e-9)
         now = np.maximum(share * (power + left) / 2, _CALLER_LEAST * power)
         self._caller = np.maximum(_CALLER_KEPT * self._caller + (1 - _CALLER_KEPT) * now, _CALLER_ONSET * now)
-        return self._caller + np.float32(self._frame * _FLOOR**2)
+        return self._caller + self._least
 
-    def _constrain(self, partition: int) -> None:
-        """Keep a partition to one frame: the other half of its spectrum's span would be heard a frame late."""
-        response = np.fft.irfft(self._path[partition])
-        response[self._frame :] = 0
-        self._path[partition] = np.fft.rfft(response)
+    def _constrain(self) -> None:
+        """Keep some of the partitions to one frame each: what is beyond would be heard a frame late."""
+        self._turn = (self._turn + 1) % self._count
+        if self._turn % _AT_ONCE == 0:
+            some = slice(self._turn, self._turn + _AT_ONCE)
+            response = np.fft.irfft(self._path[some])
+            self._path[some] = np.fft.rfft(response[:, : self._frame], 2 * self._frame)
 
     def shift(self, samples: Samples) -> None:
         """Move the learned response later by so many samples, or earlier; of what comes in nothing is known yet."""
@@ -117,7 +130,8 @@ class EchoPath:
         halves = np.zeros((self._count, 2 * self._frame), np.float32)
         halves[:, : self._frame] = _moved(response, samples, np.zeros_like(response)).reshape(-1, self._frame)
         self._path[:] = np.fft.rfft(halves)
-        self._unsure = _moved(self._unsure, round(samples / self._frame), self._at_first)
+        unsure = _moved(self._unsure, round(samples / self._frame), self._at_first)
+        self._unsure = np.maximum(unsure, _UNSURE_AGAIN * self._at_first)
 
 
 def _moved(values: Floats, by: int, new: Floats) -> Floats:
