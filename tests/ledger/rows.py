@@ -6,21 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from callwright.declare.actions import Authority, Card, Money, Terms
-from callwright.ledger.operation import Actor, State, Step
-from callwright.ledger.provider import Outcome
+from callwright.ledger.operation import State
 from callwright.ledger.rows import (
-    Attempt,
-    Authorization,
-    Event,
-    Evidence,
     Operation,
-    Outbox,
-    Row,
-    Told,
-    Waiting,
     operation_id,
     params_hash,
-    provider_key,
     write_terms,
 )
 
@@ -41,28 +31,3 @@ def operation(**changes: Any) -> Operation:
         amend_json=None, escalated="", changed_at_ms=0,
     )  # fmt: skip
     return replace(row, **changes)
-
-
-def attempt(**changes: Any) -> Attempt:
-    n = changes.get("n", 1)
-    written = write_terms(TERMS)
-    row = Attempt(
-        op_id=OP_ID, n=n, rev=1, provider_key=provider_key(changes.get("op_id", OP_ID), 1, n),
-        params_hash=params_hash("refund", "full", written), terms_json=written, sends=1, opened_at_ms=0, sent_at_ms=0,
-        asked_at_ms=0, outcome=None, reference=None,
-    )  # fmt: skip
-    return replace(row, **changes)
-
-
-def one_of_each() -> list[Row]:
-    return [
-        operation(),
-        attempt(outcome=Outcome.ACCEPTED, reference="re_1"),
-        Evidence("e1", OP_ID, 1, Actor.ADAPTER, Outcome.ACCEPTED, "re_1", None, "", 5),
-        Authorization(OP_ID, 1, 1, "hash", Actor.POLICY, 1000, None),
-        Told(OP_ID, "confirmed", 3, "owed", 7),
-        Waiting(OP_ID, 3, None),
-        Outbox(OP_ID, 4, "person", "mismatch", None),
-        Event(OP_ID, 1, Step.AUTHORIZE, None, State.REQUESTED, Actor.POLICY, "ask", 2),
-        Event(OP_ID, 2, None, State.REQUESTED, State.REQUESTED, Actor.CALLER, "amend", 2),
-    ]

@@ -1,168 +1,119 @@
-"""Every store keeps the same promises: all or nothing, one writer at a version, one unresolved attempt."""
+"""Every store keeps the same promises, and the suite that says so tells a store that breaks one."""
 
 from __future__ import annotations
 
 import sqlite3
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.ledger.rows import OP_ID, attempt, one_of_each, operation
+from tests.ledger.rows import operation
 
 from callwright.errors import LedgerError
-from callwright.ledger.operation import State
-from callwright.ledger.provider import Outcome
-from callwright.ledger.rows import UNRESOLVED, Attempt, Event, Operation, Outbox, Told
+from callwright.ledger import sqlite
+from callwright.ledger.rows import Operation
 from callwright.ledger.sqlite import SQLiteStore
-from callwright.ledger.store import KEYS, MemoryStore, Stale, Store, Taken, key_of
+from callwright.ledger.store import APPEND_ONLY, MemoryStore, Store, Transaction, key_of
+from callwright.testing import check_store
+from callwright.testing.stores import CHECKS
 
 
-class Broken(Exception):
-    pass
+def files(folder: Path) -> Callable[[str], Store]:
+    return lambda name: SQLiteStore(folder / f"{name}.db")
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request, tmp_path):
-    made: Store = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "ledger.db")
-    yield made
-    made.close()
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_a_store_in_memory_and_one_in_a_file_keep_every_promise(check, tmp_path):
+    check(lambda name: MemoryStore())
+    check(files(tmp_path))
 
 
-def test_every_row_comes_back_as_it_was_written(store):
-    rows = one_of_each()
-    assert {type(row) for row in rows} == set(KEYS)
-    with store.transaction() as tx:
-        for row in rows:
-            tx.insert(row)
-    with store.transaction() as tx:
-        assert [tx.get(type(row), *key_of(row)) for row in rows] == rows
-        assert tx.get(Attempt, OP_ID, 9) is None
-    assert store.check() == []
+class Broken:
+    """A transaction that passes on to another's; who inherits from it breaks one thing."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tx, name)
 
 
-def test_rows_are_found_by_their_columns_oldest_first(store):
-    rows = [operation(op_id=f"op{n}", slot=f"line:{n}", state=state) for n, state in enumerate(State)]
-    with store.transaction() as tx:
-        for row in rows:
-            tx.insert(row)
-        assert tx.find(Operation) == rows
-        assert tx.find(Operation, slot="line:2") == [rows[2]]
-        assert tx.find(Operation, state=(State.UNKNOWN, State.PROPOSED)) == [rows[0], rows[6]]
-        assert tx.find(Operation, state=State.PROPOSED, slot="line:3") == []
-        assert tx.find(Operation, state=()) == []
+class SwapsBlindly(Broken):
+    def swap(self, read, written):
+        stored = self._tx.get(Operation, read.op_id)
+        self._tx.swap(stored, written)
 
 
-def test_rows_are_found_by_what_they_lack(store):
-    """What is still owed is what has no time of its settling."""
-    rows = [Outbox(OP_ID, n, "person", "unknown", done_at_ms) for n, done_at_ms in enumerate((None, 5, None, 0))]
-    with store.transaction() as tx:
-        for row in rows:
-            tx.insert(row)
-        assert tx.find(Outbox, done_at_ms=None) == [rows[0], rows[2]]
-        assert tx.find(Outbox, done_at_ms=(None, 5)) == rows[:3]
+class TakesEverything(Broken):
+    def insert(self, row):
+        table = self._tx._tables[type(row)]
+        table[len(table), repr(row)] = row
 
 
-def test_an_exception_undoes_everything_and_reading_sees_what_was_written(store):
-    with store.transaction() as tx:
-        tx.insert(operation())
-        tx.insert(attempt())
-
-    def write_and_break(tx):
-        tx.swap(operation(), operation(state=State.RUNNING, state_version=2))
-        tx.update(attempt(sends=2))
-        tx.insert(Told(OP_ID, "running", 2, "owed", 0))
-        assert tx.get(Operation, OP_ID).state is State.RUNNING
-        raise Broken
-
-    with pytest.raises(Broken), store.transaction() as tx:
-        write_and_break(tx)
-    with store.transaction() as tx:
-        assert tx.find(Operation) == [operation()]
-        assert tx.find(Attempt) == [attempt()]
-        assert tx.find(Told) == []
+class FindsNoNothing(Broken):
+    def find(self, table, **where):
+        return [] if None in where.values() else self._tx.find(table, **where)
 
 
-def test_of_two_that_read_the_same_version_one_writes(store):
-    read = operation()
-    with store.transaction() as tx:
-        tx.insert(read)
-    with store.transaction() as tx:
-        tx.swap(read, replace(read, state=State.RUNNING, state_version=2))
-    with pytest.raises(Stale), store.transaction() as tx:
-        tx.swap(read, replace(read, state=State.CANCELLED, state_version=2))
-    with store.transaction() as tx:
-        assert tx.get(Operation, OP_ID).state is State.RUNNING
+class WritesOverHistory(Broken):
+    def update(self, row):
+        if isinstance(row, APPEND_ONLY):
+            self._tx._write(key_of(row), row)
+        else:
+            self._tx.update(row)
 
 
-def test_there_is_one_operation_for_a_kind_subject_and_slot(store):
-    with store.transaction() as tx:
-        tx.insert(operation())
-    with pytest.raises(Taken), store.transaction() as tx:
-        tx.insert(operation())
+class BrokenStore(MemoryStore):
+    def __init__(self, breaks: Callable[[Transaction], Broken]) -> None:
+        super().__init__()
+        self._breaks = breaks
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        with super().transaction() as tx:
+            yield self._breaks(tx)
 
 
-@pytest.mark.parametrize("outcome", UNRESOLVED)
-def test_i3_a_second_attempt_is_not_stored_while_one_is_unresolved(store, outcome):
-    with store.transaction() as tx:
-        tx.insert(operation())
-        tx.insert(attempt(outcome=outcome))
-    with pytest.raises(Taken), store.transaction() as tx:
-        tx.insert(attempt(n=2))
-    with store.transaction() as tx:
-        tx.update(attempt(outcome=Outcome.NOT_APPLIED))
-        tx.insert(attempt(n=2))
-    with pytest.raises(Taken), store.transaction() as tx:
-        tx.update(attempt(outcome=Outcome.UNKNOWN))
+class KeepsHalf(MemoryStore):
+    """Commits what was written before the exception."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        raised = None
+        with super().transaction() as tx:
+            try:
+                yield tx
+            except Exception as problem:
+                raised = problem
+        if raised:
+            raise raised
 
 
-def test_events_and_evidence_only_grow(store):
-    rows = one_of_each()
-    with store.transaction() as tx:
-        for row in rows:
-            tx.insert(row)
-    for row in (rows[2], rows[7]):
-        with pytest.raises(LedgerError), store.transaction() as tx:
-            tx.update(row)
-    with pytest.raises(Taken), store.transaction() as tx:
-        tx.insert(rows[7])
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: BrokenStore(SwapsBlindly), "of two that read one version, both write: nothing is refused"),
+        (lambda: BrokenStore(TakesEverything), "a row comes back as None"),
+        (lambda: BrokenStore(FindsNoNothing), "None does not find what has no value"),
+        (lambda: BrokenStore(WritesOverHistory), "Evidence is written over: nothing is refused"),
+        (KeepsHalf, "an exception does not undo what was written before it"),
+    ],
+)
+def test_a_store_that_breaks_a_promise_is_told_which(make, told):
+    with pytest.raises(AssertionError, match=told):
+        check_store(lambda name: make())
 
 
-def test_an_operation_is_never_written_without_its_version(store):
-    with store.transaction() as tx:
-        tx.insert(operation())
-    with pytest.raises(LedgerError), store.transaction() as tx:
-        tx.update(operation(state=State.CONFIRMED))
+def test_a_file_that_forgets_which_attempts_are_unresolved_is_told_so(tmp_path, monkeypatch):
+    schema = [each for each in sqlite._SCHEMA if "one_unresolved" not in each]
+    monkeypatch.setattr(sqlite, "_SCHEMA", tuple(schema))
+    with pytest.raises(AssertionError, match="a second attempt beside one that is None: nothing is refused"):
+        check_store(files(tmp_path))
 
 
-def test_what_is_not_there_cannot_be_updated(store):
-    with pytest.raises(LedgerError), store.transaction() as tx:
-        tx.update(Told(OP_ID, "confirmed", 1, "heard", 0))
-
-
-def test_of_many_threads_that_insert_one_operation_one_does(store):
-    def insert(_: int) -> bool:
-        try:
-            with store.transaction() as tx:
-                tx.insert(operation())
-        except Taken:
-            return False
-        return True
-
-    with ThreadPoolExecutor(4) as threads:
-        assert sum(threads.map(insert, range(8))) == 1
-
-
-def test_two_processes_share_a_file_and_one_of_them_wins(tmp_path):
-    first, second = SQLiteStore(tmp_path / "ledger.db"), SQLiteStore(tmp_path / "ledger.db")
-    with first.transaction() as tx:
-        tx.insert(operation())
-    with second.transaction() as tx:
-        read = tx.get(Operation, OP_ID)
-        tx.swap(read, replace(read, state=State.RUNNING, state_version=2))
-    with pytest.raises(Stale), first.transaction() as tx:
-        tx.swap(operation(), operation(state=State.CANCELLED, state_version=2))
-    first.close()
-    second.close()
+# A file's own
 
 
 def test_a_file_of_another_schema_or_of_somebody_else_is_refused(tmp_path):
@@ -208,10 +159,3 @@ def test_f27_the_journal_of_a_commit_is_void_and_cannot_come_back_with_the_power
     with again.transaction() as tx:
         assert tx.find(Operation) == [operation()]
     again.close()
-
-
-def test_an_event_without_a_step_keeps_its_place(store):
-    with store.transaction() as tx:
-        for row in one_of_each()[-2:]:
-            tx.insert(row)
-        assert [event.seq for event in tx.find(Event, op_id=OP_ID)] == [1, 2]

@@ -1,4 +1,4 @@
-"""The public test kit: a strict scripted model, suites for lines, connections and adapters, and virtual time."""
+"""The public test kit: a strict scripted model, suites for lines, connections, adapters, stores, and virtual time."""
 
 from callwright.sim.server.memory import MemoryConnector
 from callwright.sim.vloop import run_virtual
@@ -6,6 +6,7 @@ from callwright.testing.connections import check_connector, check_websocket
 from callwright.testing.lines import check_line
 from callwright.testing.providers import ProviderSamples, check_adapter
 from callwright.testing.scripted import ScriptedModel, after, close, emit, expect
+from callwright.testing.stores import check_store
 
 __all__ = [
     "MemoryConnector",
@@ -15,6 +16,7 @@ __all__ = [
     "check_adapter",
     "check_connector",
     "check_line",
+    "check_store",
     "check_websocket",
     "close",
     "emit",
