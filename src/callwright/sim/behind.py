@@ -65,13 +65,15 @@ class Behind:
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A call of the same caller before the one that is measured, in the same world."""
+    """A call before the one that is measured, in the same world."""
 
     caller: tuple[Step, ...]
     gap_ms: Ms
     """From its end to the next one."""
     crash: Crash | None = None
     """Where the process dies in it."""
+    party: str | None = None
+    """Who calls, if it is somebody else."""
 
 
 def read_provider(field: Field) -> tuple[ProviderSettings, Ms]:

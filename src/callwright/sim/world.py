@@ -160,10 +160,10 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
     """
     broken = collect_faults()
     async with open_backend(options.behind(scenario.behind), seed) as backend:
-        place = _Place(scenario, seed, client, options, reach, backend)
+        place = _Place(scenario, seed, client, options, reach, backend, scenario.behind.party)
         if earlier := scenario.behind.earlier:
             before = replace(place, scenario=replace(scenario, caller=earlier.caller), seed=seed + EARLIER_SEED)
-            await _played_before(before, earlier)
+            await _played_before(replace(before, party=earlier.party or place.party), earlier)
         record, opened_ms = await _played(place)
         await backend.settle()
         record = await _with_books(record, backend, opened_ms)
@@ -182,6 +182,7 @@ class _Place:
     options: Options
     reach: Reach
     backend: Backend
+    party: str | None
 
 
 async def _played_before(place: _Place, earlier: Earlier) -> None:
@@ -237,12 +238,12 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
                 can=options.can,
                 ledger=backend.ledger,
                 deps=backend.deps,
-                party=backend.party,
+                party=place.party,
                 tools_wait=bool(options.tools_wait),
             )
         else:
             baseline = BASELINES[place.client]
-            naive = baseline(agent, line, deps=backend.deps, party=backend.party, provider=backend.provider)
+            naive = baseline(agent, line, deps=backend.deps, party=place.party, provider=backend.provider)
             result = await naive.run(connector)
     record = CallRecord(
         scenario=scenario.name,
