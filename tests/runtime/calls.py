@@ -101,7 +101,8 @@ class Model(ScriptedModel):
 
     def outputs(self) -> dict[str, str]:
         """The posted outputs by call; there is one for each."""
-        posted = [event["item"] for event in self.of("conversation.item.create")]
+        created = [event["item"] for event in self.of("conversation.item.create")]
+        posted = [item for item in created if item["type"] == "function_call_output"]
         assert len({item["call_id"] for item in posted}) == len(posted)
         return {item["call_id"]: item["output"] for item in posted}
 

@@ -108,6 +108,23 @@ def test_c053_a_goodbye_that_is_talked_over_is_taken_back_and_the_next_one_ends_
     assert taken.result.ending == STANDS
 
 
+@BOTH
+def test_a_goodbye_that_a_result_took_back_is_said_again_when_the_result_was_told(settings: LineSettings) -> None:
+    """``raises_later`` brings its result after two seconds, in the goodbye."""
+    taken = bye(
+        started("r0"), calls("raises_later", "k0", "r0"), ended("r0"), after(300),
+        *says_goodbye(1_000), after(2_000),
+        *reply("That did not work.", 1_000, response_id="r2"), after(2_500),
+        *says_goodbye(1_000, "r3", "g2", "k2"),
+        settings=settings,
+    )  # fmt: skip
+    told = {call: json.loads(output).get("call") for call, output in taken.model.outputs().items()}
+    assert told == {"k0": None, "k1": "still open", "k2": "over"}
+    assert len(taken.model.of("response.create")) == 2, "one for the result, one for the goodbye"
+    assert "Say goodbye" in json.dumps(taken.model.of("conversation.item.create")[-2])
+    assert (heard_ms(taken, "g2"), len(taken.did("HangUp")), taken.result.ending) == (1_000, 1, STANDS)
+
+
 class Loud:
     """A caller who makes a noise of -20 dBFS in these spans."""
 
@@ -221,6 +238,13 @@ def test_c046_the_hold_is_a_setting_and_a_loss_is_named() -> None:
     assert (kept.lost_ms, kept.held_sent_ms, kept.anomalies) == (0, 2_600, ())
     assert (cut.lost_ms, cut.held_sent_ms) == (600, 2_000)
     assert ["600 ms" in anomaly for anomaly in cut.anomalies] == [True]
+
+
+@pytest.mark.parametrize("hold_ms", [5_000, 2_000])
+def test_a_caller_whose_first_words_were_lost_is_asked_once_nobody_has_spoken(hold_ms: Ms) -> None:
+    taken = take(OPENING[0], OPENING[1], after(2_600), OPENING[2], ignoring=ANYTHING, hold_ms=hold_ms, hang_up_ms=7_000)
+    times = taken.model.times("response.create")
+    assert times == ([] if hold_ms == 5_000 else [4_600])
 
 
 def test_a_negative_hold_is_refused_before_the_line_is_opened() -> None:
