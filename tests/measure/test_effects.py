@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,8 +25,11 @@ SETTLED = entry("pending", 1_000), entry("succeeded", 5_000)
 
 
 def said(text: str, from_ms: int, *, was_cut: bool = False) -> Any:
+    """A reply of 3 s whose words are equally long."""
+    word_ms = 3_000 // len(text.split())
+    played = SimpleNamespace(first_audible_ms=from_ms, last_audible_ms=from_ms + 3_000)
     return SimpleNamespace(
-        heard=text, was_cut=was_cut, played=SimpleNamespace(first_audible_ms=from_ms, last_audible_ms=from_ms + 3_000)
+        heard=text, was_cut=was_cut, played=played, began_ms=lambda number: from_ms + number * word_ms
     )
 
 
@@ -67,6 +71,27 @@ def test_what_is_untold_is_lost_unless_the_record_owes_it_outside() -> None:
 def test_a_claim_before_the_book_has_it_is_false_and_tells_nothing() -> None:
     values = measured(SETTLED, said(DONE, 1_500))
     assert (values["false_claims_heard"], values["untold_at_hangup"], values["corrections_heard"]) == ((1,), (1,), (0,))
+
+
+HOURS = "Our shop opens at nine in the morning every day."
+
+
+@pytest.mark.parametrize(("from_ms", "is_false"), [(2_500, True), (3_350, True), (3_450, False), (4_900, False)])
+def test_a_claim_has_to_be_so_when_its_last_word_begins_however_long_the_reply_goes_on(
+    from_ms: int, is_false: bool
+) -> None:
+    """Its last word is the thirteenth of 23 and begins 1,560 ms into the reply; the book has it from 5,000 ms on."""
+    text = f"{DONE} {HOURS}"
+    assert (len(text.split()), text.split()[12]) == (23, "done.")
+    values = measured(SETTLED, said(text, from_ms))
+    assert (values["false_claims_heard"], values["untold_at_hangup"]) == ((int(is_false),), (int(is_false),))
+
+
+def test_a_claim_about_one_order_is_not_so_because_another_one_is_done() -> None:
+    other = replace(entry("pending", 2_000, effect_id="re_2"), subject="order:4420")
+    claim = said("The refund of 32 dollars for order 4420 to your Visa ending in 4242 is done.", 6_000)
+    assert measured((*SETTLED, other), claim)["false_claims_heard"] == (1,)
+    assert measured((*SETTLED, replace(other, status="succeeded")), claim)["false_claims_heard"] == (0,)
 
 
 def test_a_false_claim_is_corrected_by_the_outcome_behind_it() -> None:

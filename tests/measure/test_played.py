@@ -85,6 +85,12 @@ def test_a_line_that_ran_dry_plays_on_where_it_stopped() -> None:
     assert cut.ms == pytest.approx(7_001, abs=1)
 
 
+def test_a_position_of_a_reply_has_its_instant_at_the_ear_whatever_ran_dry_before_it() -> None:
+    found = played(record_of([Laid(LONG, 1_000, heard_ms=7_001, breaks=[(2_000, 700)])]))
+    assert [found.instant_ms(at_ms) for at_ms in (0, 1_999, 2_000, 7_000)] == [1_000, 2_999, 3_700, 8_700]
+    assert found.instant_ms(9_000) == pytest.approx(8_701, abs=1)  # never heard: where the reply ended
+
+
 def test_the_next_reply_is_not_taken_for_the_last_one() -> None:
     record = record_of([Laid(LONG, 1_000, heard_ms=4_820), Laid(LONG, 5_840)])
     assert played(record).ms == pytest.approx(4_820, abs=1)

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from callwright.claims.facts import ClaimFacts, Milestone, Said, Verdict
+from callwright.claims.facts import ClaimFacts, Milestone, Said, Span, Verdict
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import Heard
 from callwright.measure.metric import Metric
@@ -72,17 +72,19 @@ def _replies(call: HeardCall) -> Iterator[tuple[Reply, Ms]]:
             yield reply, reply.played.last_audible_ms
 
 
+def _key_word_ms(reply: Reply, claim: Span) -> Ms:
+    """When the last word of a claim began at the ear: what it says has to be so by then."""
+    return reply.began_ms(claim[1] - 1)
+
+
 def _told_ms(call: HeardCall, effect: Effect) -> Ms | None:
     """The end of the first reply that told an effect as it is, with every field, since it is so."""
     facts = _facts(effect)
-    return next(
-        (
-            at
-            for reply, at in _replies(call)
-            if at >= effect.at_ms and judge(_heard(reply), facts).verdict is Verdict.TOLD
-        ),
-        None,
-    )
+    for reply, at in _replies(call):
+        match = judge(_heard(reply), facts)
+        if match.verdict is Verdict.TOLD and _key_word_ms(reply, match.spans["claim"]) >= effect.at_ms:
+            return at
+    return None
 
 
 def _owed(call: HeardCall) -> list[Effect]:
@@ -92,15 +94,17 @@ def _owed(call: HeardCall) -> list[Effect]:
     return [effect for effect in latest if effect.status != "cancelled" or effect.subject not in live]
 
 
-def _is_false(call: HeardCall, reply: Reply, at_ms: Ms) -> bool:
-    """Whether a reply claims an outcome that the book did not hold when it was heard."""
-    effects = list(_latest(call.record.book, at_ms).values())
+def _is_false(call: HeardCall, reply: Reply) -> bool:
+    """Whether a reply claims an outcome that the book did not hold when the last word of the claim was heard."""
     text = _heard(reply)
-    said = claimed(text, _facts(effects[-1]) if effects else ClaimFacts("refund", Milestone.CONFIRMED)).said
-    if said not in _OUTCOMES:
+    book = call.record.book
+    facts = list(map(_facts, _latest(book).values())) or [ClaimFacts("refund", Milestone.CONFIRMED)]
+    claim = next((claim for claim in (claimed(text, each) for each in facts) if claim.said in _OUTCOMES), None)
+    if claim is None:
         return False
-    so = [effect for effect in effects if effect.status == _OUTCOMES[said]]
-    if said in (Said.FAILED, Said.CANCELLED) and not so:
+    effects = list(_latest(book, _key_word_ms(reply, claim.span)).values())
+    so = [effect for effect in effects if effect.status == _OUTCOMES[claim.said]]
+    if claim.said in (Said.FAILED, Said.CANCELLED) and not so:
         return any(effect.is_live for effect in effects)
     return all(judge(text, _facts(effect)).verdict in _NOT_SO for effect in so)
 
@@ -132,11 +136,11 @@ def _lost(call: HeardCall) -> Values:
 
 
 def _false(call: HeardCall) -> Values:
-    return _if_acting(call, sum(_is_false(call, reply, at) for reply, at in _replies(call)))
+    return _if_acting(call, sum(_is_false(call, reply) for reply, _ in _replies(call)))
 
 
 def _corrections(call: HeardCall) -> Values:
-    false = [at for reply, at in _replies(call) if _is_false(call, reply, at)]
+    false = [at for reply, at in _replies(call) if _is_false(call, reply)]
     truths = [_told_ms(call, effect) for effect in _owed(call)]
     return _if_acting(call, sum(any(truth is not None and truth > at for truth in truths) for at in false))
 
@@ -193,8 +197,8 @@ EFFECT_METRICS = (
     Metric(
         "false_claims_heard",
         "replies",
-        "Replies heard to say that it was done, failed, stopped or came back when the provider's book said otherwise,"
-        " or held it with another amount or card.",
+        "Replies heard to say that it was done, failed, stopped or came back when the provider's book said otherwise as"
+        " the last word of that began, or held it with another amount or card.",
         "sum over the call's audible replies",
         _false,
         _NO_ACTIONS,

@@ -69,6 +69,11 @@ class Reply:
         """Each word, and whether it arrived whole."""
         return [(word.text, fate is Fate.WHOLE) for word, fate in zip(self.item.words, self.fates, strict=True)]
 
+    def began_ms(self, number: int) -> Ms:
+        """The instant at the ear at which a word of ``heard`` began, counted from 0."""
+        whole = [word for word, fate in zip(self.item.words, self.fates, strict=True) if fate is Fate.WHOLE]
+        return self.played.instant_ms(whole[number].start_ms)
+
     @property
     def under_cut(self) -> str | None:
         """The word that began and did not end at the ear; the last, if there are several."""
@@ -145,7 +150,7 @@ def hear_call(record: CallRecord, speech: Mapping[str, Recording]) -> HeardCall:
     history = {item.item_id: item.text for item in record.history if isinstance(item, AgentSaid)}
     transcript = {turn.item_id: turn.heard for turn in record.turns}
     replies = tuple(_reply(item, record, speech, history, transcript) for item in record.spoken)
-    turns = [_turn(line, record) for line in record.caller_lines if speech[line.line_id].kind != "murmur"]
+    turns = [_turn(line, record) for line in record.caller_lines if speech[line.line_id].kind == "caller"]
     return HeardCall(record, speech, replies, tuple(turn for turn in turns if turn), find_arrival(record))
 
 

@@ -92,6 +92,12 @@ class Played:
         """Instant at which the last of it arrived; 0 when nothing did."""
         return max((each.at + each.end - each.first for each in self.stretches), default=0) * 1000 / self.rate_hz
 
+    def instant_ms(self, at_ms: Ms) -> Ms:
+        """The instant at the ear of a position of the reply; of one that did not arrive, that of the next that did."""
+        sample = at_ms * self.rate_hz // 1000
+        later = [each.at + max(0, sample - each.first) for each in self.stretches if each.end > sample]
+        return round(min(later) * 1000 / self.rate_hz) if later else round(self.ended_ms)
+
     def share(self, start_ms: Ms, end_ms: Ms) -> float:
         """How much of a part of the reply arrived, 0 to 1."""
         first, end = (ms * self.rate_hz / 1000 for ms in (start_ms, end_ms))
