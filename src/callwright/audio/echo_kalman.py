@@ -12,32 +12,25 @@ opens for anything louder than it. With a silent far end the samples are the mic
 
 from __future__ import annotations
 
-from math import log10
 from typing import Final
 
 import numpy as np
 
-from callwright.audio.echo import ECHO_FRAME_MS, EchoReport, require_same_length
+from callwright.audio.echo import ECHO_FRAME_MS, EchoReport, FrameCanceller
 from callwright.audio.echo_delay import DELAY_MS_MAX, DelayFinder
 from callwright.audio.echo_far import FarEnd, Floats
 from callwright.audio.echo_path import EchoPath
 from callwright.audio.echo_rest import Hush, Trust
 from callwright.audio.formats import PCM
-from callwright.errors import AudioFormatError
 from callwright.ids import Ms, Samples
 
 TAIL_MS: Final[Ms] = 200
 """How long an echo may last, from the first sound that comes back."""
 
-_RATES_HZ: Final = range(8_000, 48_001, 1_000)
 _LEAD_MS: Final[Ms] = 5
 """So much before the strongest echo the filter begins."""
 _MOVED_MS: Final[Ms] = 1
 """An echo that is found this far from where it was has moved; what is less is left to the timing."""
-_HEARD: Final = 0.98
-"""The report looks back over about half a second of the far end."""
-_FAR_RMS: Final = 100.0
-"""The far end speaks when it is louder than this, in int16 steps (-50 dBFS)."""
 
 
 class Timing:
@@ -70,17 +63,15 @@ class Timing:
         return self.drift + self._STEER * lag
 
 
-class KalmanCanceller:
+class KalmanCanceller(FrameCanceller):
     """Cancels the echo in a stream of ``rate_hz``; implements `callwright.audio.echo.Canceller`.
 
     Raises `AudioFormatError` for a rate that is no multiple of 1000 Hz from 8 to 48 kHz.
     """
 
     def __init__(self, rate_hz: int) -> None:
-        if rate_hz not in _RATES_HZ:
-            raise AudioFormatError(f"{rate_hz} Hz: a canceller takes multiples of 1000 Hz from 8000 to 48000 Hz")
+        super().__init__(rate_hz)
         self._per_ms: Samples = rate_hz // 1000
-        self._frame: Samples = ECHO_FRAME_MS * self._per_ms
         partitions = TAIL_MS // ECHO_FRAME_MS
         self._span: Samples = (partitions + 1) * self._frame
         self._far = FarEnd(self._frame, DELAY_MS_MAX * self._per_ms, self._span)
@@ -91,39 +82,22 @@ class KalmanCanceller:
         self._hush = Hush()
         self._seat: float | None = None
         """Where in the filter the strongest echo lies, in samples, once it was found."""
-        self._waiting = np.zeros(0, np.int16), np.zeros(0, np.int16)
-        self._before = 0.0
-        self._after = 0.0
 
-    def process(self, near: PCM, far: PCM) -> PCM:
-        """The frames that these samples complete, without the echo; see `Canceller.process`."""
-        require_same_length(near, far)
-        if len(self._waiting[0]):
-            near, far = (np.concatenate(pair) for pair in zip(self._waiting, (near, far), strict=True))
-        end = len(near) - len(near) % self._frame
-        self._waiting = near[end:].copy(), far[end:].copy()
-        out = np.empty(end, np.int16)
-        for at in range(0, end, self._frame):
-            frame = slice(at, at + self._frame)
-            out[frame] = self._cancel(near[frame], far[frame])
-        return out
-
-    def _cancel(self, near: PCM, far: PCM) -> PCM:
-        heard, played = near.astype(np.float32), far.astype(np.float32)
-        self._far.push(played)
+    def cancel(self, near: PCM, far: PCM) -> PCM:
+        """One frame of the near end without the echo."""
+        self._far.push(far.astype(np.float32))
         found = self._finder.take(near, far)
         if found is not None:
             self._align(found)
         self._path.hear(self._far.read(2 * self._frame))
         predicted = self._path.predict()
+        heard = near.astype(np.float32)
         missed = heard - predicted
         self._far.move(self._timing.correct(predicted, missed))
         self._path.learn(missed)
         left = self._trust.take_out(heard, predicted)
         if self._seat is not None:
             left = self._hush.soften(left, predicted)
-        if float(played @ played) > len(played) * _FAR_RMS**2:
-            self._count(heard, left)
         out: PCM = np.rint(left).clip(-32768, 32767).astype(np.int16)
         return out
 
@@ -141,17 +115,13 @@ class KalmanCanceller:
         self._seat = found - self._far.delay
         self._path.hear_again(self._far.read(self._span))
 
-    def _count(self, near: Floats, out: Floats) -> None:
-        self._before = _HEARD * self._before + float(near @ near)
-        self._after = _HEARD * self._after + float(out @ out)
-
     @property
     def report(self) -> EchoReport:
         """What it knows of the echo now."""
         if self._seat is None:
-            return EchoReport()
+            return super().report
         return EchoReport(
             delay_ms=round((self._far.delay + self._seat) / self._per_ms),
             drift_ppm=-round(self._timing.drift / self._frame * 1e6),
-            erle_db=round(10 * log10((self._before + 1) / (self._after + 1))),
+            erle_db=self.erle_db,
         )
