@@ -160,7 +160,7 @@ def test_a_range_and_a_list_are_drawn_for_each_seed(app: Path) -> None:
          'trigger "wait.holding": the tool has no holding line; declare one of its arguments as callwright.Spoken'),
         ("says: go-on", "says: parking", "9:38", "caller 3.says: expected a line of the caller"),
         ("does: hang_up", "does: hangup", "10:39", 'got "hangup"; did you mean "hang_up"?'),
-        ("does: hang_up", "dose: hang_up", "10:33", 'when, says, does; got "dose"; did you mean "does"?'),
+        ("does: hang_up", "dose: hang_up", "10:33", 'when, says, does, level_db; got "dose"; did you mean "does"?'),
         ("says: go-on", "says: go-on, does: hang_up", "9:5", "expected exactly one of says, does beside when"),
         ("kind: phone", "kind: phnoe", "4:14", 'one of phone, speaker; got "phnoe"; did you mean "phone"?'),
         ("kind: phone", "kind: phone, hiden_lag_ms: 5", "4:21", 'did you mean "hidden_lag_ms"?'),

@@ -24,7 +24,6 @@ from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
 from callwright.sim.record import CallRecord, StereoRecording
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
-from callwright.sim.speech import Speech
 from callwright.sim.world import CLIENTS, play
 
 ROOTS = tuple(Path(place) for place in callwright.apps.__path__)
@@ -112,7 +111,7 @@ def play_together(plans: Sequence[Plan], seed: int) -> list[Played]:
 
 
 def _measured(plan: Plan, seed: int, record: CallRecord) -> Played:
-    figures = measure_call(record, Speech.load(plan.scenario.speech))
+    figures = measure_call(record, plan.scenario.lines)
     verdict = judge(figures, plan.scenario.expect)
     return Played(plan, record, RunResult(seed, hashlib.sha256(record.trace).hexdigest(), figures, verdict))
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from callwright.cli.playing import Plan, Played
 from callwright.measure.figures import METRICS
-from callwright.sim.speech import Speech, normalise
+from callwright.sim.speech import normalise
 from callwright.sim.world import OURS
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def ruler(cell_ms: Ms, count: int, cells: int) -> str:
 
 def _transcript(played: Played) -> Table:
     """The call's words by time: on the left what reached the caller's ear, on the right what is believed of it."""
-    speech = Speech.load(played.plan.scenario.speech)
+    speech = played.plan.scenario.lines
     table = Table(box=None, padding=(0, 2, 0, 0), expand=True, header_style="bold", pad_edge=False)
     table.add_column("", width=11, style="dim")
     table.add_column("heard by the caller", ratio=1)

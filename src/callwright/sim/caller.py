@@ -3,7 +3,7 @@
 He hears by energy alone, at his own ear, and sends a frame every 20 ms for the whole call, silence included: a line
 that stops is a dead line. A reply is agent speech that begins after his last line ended; speech that was already
 running then belongs to what came before, up to the pause or the next item that ends it. A murmur over the agent's voice
-takes no turn, so the reply stays the same.
+takes no turn, and neither does what others say at his end; the reply stays the same.
 
     caller   ===line 1===                          ==line 2==                      =line 3=
     agent                    ~~~reply~~~~~~~~~~~~~~~~~|           ~~~reply~~~~~~~~
@@ -22,6 +22,7 @@ import numpy as np
 
 from callwright.audio.formats import FRAME_MS, PCM
 from callwright.audio.levels import level_dbfs
+from callwright.audio.mix import gain_db
 from callwright.audio.resample import resample
 from callwright.sim.record import CallerLine
 from callwright.sim.seeds import stream
@@ -87,6 +88,8 @@ class Step:
     """By so much at most the trigger is later, drawn for each call."""
     or_says: tuple[str, ...] = ()
     """Other lines; one of all is drawn for each call."""
+    level_db: int = 0
+    """How much louder than recorded they are."""
 
     def drawn(self, chance: Random) -> Step:
         """The step as it is in one call."""
@@ -95,7 +98,7 @@ class Step:
             when = replace(when, offset_ms=when.offset_ms + chance.randint(0, self.later_ms))
         if line_id is not None and self.or_says:
             line_id = chance.choice((line_id, *self.or_says))
-        return Step(when, line_id)
+        return Step(when, line_id, level_db=self.level_db)
 
 
 def drawn(script: Sequence[Step], seed: int) -> tuple[Step, ...]:
@@ -161,8 +164,9 @@ class ScriptedCaller:
         self.rate_hz = rate_hz
         self.hung_up = False
         self._script = tuple(script)
-        self._audio = {step.line_id: _line_audio(speech[step.line_id], rate_hz) for step in script if step.line_id}
-        self._murmurs = [line_id for line_id in self._audio if speech[line_id].kind == "murmur"]
+        said = [(step.line_id, step.level_db) for step in script if step.line_id]
+        self._audio = {(line_id, db): _line_audio(speech[line_id], rate_hz, db) for line_id, db in said}
+        self._asides = [line_id for line_id, _ in said if speech[line_id].kind != "caller"]
         self._tool_of = tool_of
         self._silence = silent_frame(rate_hz)
         self._voice = _AgentVoice()
@@ -203,7 +207,7 @@ class ScriptedCaller:
         if step.line_id is None:
             self.hung_up = True
         else:
-            self._speaking = _Speaking(step.line_id, step.when, self._audio[step.line_id], now_ms)
+            self._speaking = _Speaking(step.line_id, step.when, self._audio[step.line_id, step.level_db], now_ms)
 
     def _reached(self, trigger: Trigger) -> Ms | None:
         """The instant of a trigger's anchor; None while it has not come."""
@@ -234,7 +238,7 @@ class ScriptedCaller:
         line = self._line(speaking)
         self._said.append(line)
         self._speaking = None
-        if not (line.overlapped_ms and line.line_id in self._murmurs):
+        if not (line.overlapped_ms and line.line_id in self._asides):
             self._voice.await_reply(line.ended_ms)
             self._items.clear()
 
@@ -264,7 +268,7 @@ class _Speaking:
 
 
 @cache
-def _line_audio(line: Recording, rate_hz: int) -> PCM:
-    audio = resample(line.pcm, RATE_HZ, rate_hz)
+def _line_audio(line: Recording, rate_hz: int, level_db: int) -> PCM:
+    audio = gain_db(resample(line.pcm, RATE_HZ, rate_hz), level_db)
     audio.flags.writeable = False
     return audio

@@ -28,6 +28,7 @@ from callwright.sim.behind import (
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.network import NetworkSettings, Stall
+from callwright.sim.room import LEVELS_DB, LONGEST_DELAY_MS, ROOMS, Aec, Noise, RoomSettings, room_lines, together
 from callwright.sim.rulebook import BEHAVIORS, line_of, spoken_arguments
 from callwright.sim.rules import RulesModel
 from callwright.sim.speech import Speech
@@ -37,6 +38,7 @@ from callwright.wire.profiles import PROFILES
 if TYPE_CHECKING:
     from callwright.declare.tools import Tool
     from callwright.ids import Ms
+    from callwright.sim.speech import Recording
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "": (
@@ -50,6 +52,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "model",
         "connection",
         "server",
+        "room",
         "caller",
         "earlier",
         "limit_ms",
@@ -69,7 +72,8 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "model": ("rules", *BEHAVIORS),
     "connection": ("opens_after_ms", "stalls"),
     "stall": ("at_ms", "for_ms"),
-    "caller": ("when", "says", "does"),
+    "room": ("name", "echo", "echo_delay_ms", "level_db", "noise", "aec"),
+    "caller": ("when", "says", "does", "level_db"),
     "provider": PROVIDER_KEYS,
     "earlier": ("caller", "party", "gap_ms", "crash"),
     "crash": CRASH_KEYS,
@@ -159,6 +163,8 @@ class Scenario:
     """The two as they are in a dialect that differs, by its name."""
     behind: Behind = field(default_factory=Behind)
     """The world behind the agent."""
+    room: RoomSettings = field(default_factory=RoomSettings)
+    """The room at the caller's end."""
 
     def in_dialect(self, name: str) -> Scenario:
         """The scenario as it is expected to go in this dialect."""
@@ -169,6 +175,11 @@ class Scenario:
     def speech(self) -> Path:
         """The directory of the recorded lines."""
         return _speech_beside(self.rules)
+
+    @property
+    def lines(self) -> Mapping[str, Recording]:
+        """All recorded lines that caller and agent can be heard to say, by id; those of rooms among them."""
+        return together(Speech.load(self.speech), room_lines())
 
 
 def find_scenarios(roots: Iterable[Path]) -> dict[str, Path]:
@@ -239,6 +250,7 @@ def load_scenario(
         expect=expect,
         before=before,
         dialects={name: _differing(other, expect, before, metrics) for name, other in others.items()},
+        room=_room(parts["room"]) if "room" in parts else RoomSettings(),
     )
 
 
@@ -320,6 +332,38 @@ def _line(field: Field) -> LineSettings:
         raise field.error(str(problem)) from problem
 
 
+def _room(field: Field) -> RoomSettings:
+    settings = {key: _ROOM_READERS[key](part) for key, part in _part(field, "room").items()}
+    try:
+        return RoomSettings(**settings)
+    except UsageError as problem:
+        raise field.error(str(problem)) from problem
+
+
+def _noise(field: Field) -> Noise:
+    try:
+        return Noise.parse(field.text())
+    except UsageError as problem:
+        raise field.error(str(problem)) from problem
+
+
+def _aec(field: Field) -> Aec:
+    """In YAML, ``on`` and ``off`` are truth values."""
+    if isinstance(value := field.scalar(), bool):
+        return Aec.ON if value else Aec.OFF
+    return Aec(field.choice([aec.value for aec in Aec]))
+
+
+_ROOM_READERS: Mapping[str, Callable[[Field], Any]] = {
+    "name": lambda field: field.choice(ROOMS),
+    "echo": lambda field: field.share(),
+    "echo_delay_ms": lambda field: field.whole(0, LONGEST_DELAY_MS),
+    "level_db": lambda field: field.whole(*LEVELS_DB),
+    "noise": _noise,
+    "aec": _aec,
+}
+
+
 def _format(field: Field) -> AudioFormat:
     try:
         return parse_format(field.text())
@@ -344,22 +388,25 @@ def _steps(field: Field, speech: Speech, agent: str, tools: Mapping[str, Tool] |
         if steps and steps[-1].line_id is None:
             raise entry.error("expected nothing after hang_up")
         parts = _part(entry, "caller")
-        if len(parts) != 2:
+        if ("says" in parts) is ("does" in parts):
             raise entry.error("expected exactly one of says, does beside when")
+        if "level_db" in parts and "says" not in parts:
+            raise parts["level_db"].error("expected a line (says) that is louder or softer")
+        level_db = parts["level_db"].whole(*LEVELS_DB) if "level_db" in parts else 0
         trigger, later_ms = _trigger(parts["when"], agent, tools)
         if trigger.anchor is Anchor.PREVIOUS_END and not steps:
             raise _trigger_error(parts["when"], str(trigger), "expected a line of the caller before it")
         if "does" in parts:
             parts["does"].choice(("hang_up",))
         line_id, *others = _said(parts["says"], speech) if "says" in parts else (None,)
-        steps.append(Step(trigger, line_id, later_ms, tuple(filter(None, others))))
+        steps.append(Step(trigger, line_id, later_ms, tuple(filter(None, others)), level_db))
     return tuple(steps)
 
 
 def _said(field: Field, speech: Speech) -> list[str]:
     """The line, or the lines of which one is drawn."""
     lines = field.sequence(2) if field.is_sequence else [field]
-    return [line_of(line, speech, "caller") for line in lines]
+    return [text if (text := str(line.scalar())) in room_lines() else line_of(line, speech, "caller") for line in lines]
 
 
 def _trigger(field: Field, agent: str, tools: Mapping[str, Tool] | None) -> tuple[Trigger, Ms]:

@@ -1,8 +1,21 @@
 """The room at the caller's end: what it makes of his voice before a microphone hears it. See `Room`."""
 
-from callwright.sim.room.beds import BEDS, room_lines
-from callwright.sim.room.microphone import Aec, Microphone
+from callwright.sim.room.beds import BEDS, room_lines, together
+from callwright.sim.room.microphone import Microphone
 from callwright.sim.room.responses import DRY, ROOMS
-from callwright.sim.room.room import Noise, Room, RoomSettings
+from callwright.sim.room.room import LEVELS_DB, LONGEST_DELAY_MS, Aec, Noise, Room, RoomSettings
 
-__all__ = ["BEDS", "DRY", "ROOMS", "Aec", "Microphone", "Noise", "Room", "RoomSettings", "room_lines"]
+__all__ = [
+    "BEDS",
+    "DRY",
+    "LEVELS_DB",
+    "LONGEST_DELAY_MS",
+    "ROOMS",
+    "Aec",
+    "Microphone",
+    "Noise",
+    "Room",
+    "RoomSettings",
+    "room_lines",
+    "together",
+]

@@ -7,10 +7,11 @@ noise and tones). The ear knows them like those of an agent, and tells their kin
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import cast
 
 import numpy as np
 
@@ -47,9 +48,14 @@ BEDS: Mapping[str, Bed] = {
 
 @cache
 def room_lines() -> Mapping[str, Recording]:
-    """Every line that a room can be heard to say, by id."""
+    """Every line that a room can be heard to say, by id; its samples are read when they are asked for."""
     room = files("callwright.sim.room")
-    return ChainMap(*({**Speech.load(room / part)} for part in ("speech", "beds")))
+    return together(Speech.load(room / "speech"), Speech.load(room / "beds"))
+
+
+def together(*parts: Mapping[str, Recording]) -> Mapping[str, Recording]:
+    """The lines of all, by id; where several have one, that of the first."""
+    return ChainMap(*(cast(MutableMapping[str, Recording], part) for part in parts))  # only read, so never written to
 
 
 def bed_lines(name: str) -> tuple[Recording, ...]:

@@ -6,10 +6,9 @@ that it has to find.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING
 
-from callwright.audio.echo import CANCELS, Canceller, OutputDevice
+from callwright.audio.echo import Canceller
 from callwright.audio.echo_kalman import KalmanCanceller
 from callwright.sim.room.room import Room, RoomSettings
 
@@ -17,19 +16,6 @@ if TYPE_CHECKING:
     import random
 
     from callwright.audio.formats import PCM
-
-
-class Aec(Enum):
-    """Whether the client cancels its echo."""
-
-    AUTO = "auto"
-    """As the output device wants it."""
-    ON = "on"
-    OFF = "off"
-
-    def cancels(self, device: OutputDevice) -> bool:
-        """Whether there is a canceller where the agent's voice comes out of this device."""
-        return CANCELS[device] if self is Aec.AUTO else self is Aec.ON
 
 
 class Microphone:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -27,9 +28,24 @@ from callwright.sim.speech import Recording
 ECHO_DELAY_MS: Ms = 40
 """How late an echo is where nothing is said of it: as in the live measurements, Oct 2026."""
 LONGEST_DELAY_MS: Ms = 2000
+LEVELS_DB = (-60, 20)
+"""From how much softer to how much louder a line may be than it is recorded."""
 LOUDEST_DBFS = -10
 SOFTEST_DBFS = -90
 _NOISE = re.compile(r"(?P<bed>[\w-]+):(?P<level>-\d{1,2})")
+
+
+class Aec(Enum):
+    """Whether the client cancels its echo."""
+
+    AUTO = "auto"
+    """Where the agent's voice comes out of loudspeakers."""
+    ON = "on"
+    OFF = "off"
+
+    def cancels(self, *, on_speakers: bool) -> bool:
+        """Whether there is a canceller."""
+        return on_speakers if self is Aec.AUTO else self is Aec.ON
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +87,7 @@ class RoomSettings:
     level_db: int = 0
     """How much louder than recorded the caller is."""
     noise: Noise | None = None
+    aec: Aec = Aec.AUTO
 
     def __post_init__(self) -> None:
         check_room(self.name)
@@ -78,6 +95,8 @@ class RoomSettings:
             raise UsageError(f"expected an echo from 0 to 1 of what is played; got {self.echo}")
         if not 0 <= self.echo_delay_ms <= LONGEST_DELAY_MS:
             raise UsageError(f"expected an echo delay from 0 to {LONGEST_DELAY_MS} ms; got {self.echo_delay_ms} ms")
+        if not LEVELS_DB[0] <= self.level_db <= LEVELS_DB[1]:
+            raise UsageError(f"expected a level from {LEVELS_DB[0]} to {LEVELS_DB[1]} dB; got {self.level_db} dB")
 
     @property
     def is_still(self) -> bool:
