@@ -133,6 +133,18 @@ def test_a_file_of_another_schema_or_of_somebody_else_is_refused(tmp_path):
         SQLiteStore(tmp_path / "text.db")
 
 
+def test_a_file_that_is_damaged_is_told_so_and_nothing_is_raised(tmp_path):
+    SQLiteStore(tmp_path / "ledger.db").close()
+    content = bytearray((tmp_path / "ledger.db").read_bytes())
+    content[4096:8192] = b"\xff" * 4096
+    (tmp_path / "ledger.db").write_bytes(content)
+    store = SQLiteStore(tmp_path / "ledger.db")
+    assert store.check() != []
+    with pytest.raises(LedgerError, match="malformed"), store.transaction() as tx:
+        tx.find(Operation)
+    store.close()
+
+
 def test_the_intent_is_on_the_disk_before_it_is_reported(tmp_path):
     store = SQLiteStore(tmp_path / "ledger.db")
     run = store._connection.execute

@@ -84,7 +84,10 @@ class SQLiteStore:
     def check(self) -> list[str]:
         """What SQLite finds wrong with its file."""
         with self._lock:
-            found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
+            try:
+                found = [str(row[0]) for row in self._connection.execute("PRAGMA integrity_check")]
+            except sqlite3.Error as problem:
+                found = [f"the ledger's file: {problem}"]
         return [line for line in found if line != "ok"]
 
     def close(self) -> None:
