@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
+from typing import Any
 
 import pytest
 
+import callwright as cw
+from callwright.apps.refunds import Shop, cancel_order, desk, refund_line
+from callwright.ids import ToolCallId
 from callwright.measure.figures import CallFigures, measure_call
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
@@ -35,6 +41,10 @@ def call(name: str, seed: int = 1, client: str = OURS) -> CallRecord:
 
 def figures(record: CallRecord) -> CallFigures:
     return measure_call(record, Speech.load(scenario(record.scenario).speech))
+
+
+def outputs(record: CallRecord) -> list[str]:
+    return [item.output for item in record.history if isinstance(item, ToolAnswered)]
 
 
 def failed(record: CallRecord) -> list[str]:
@@ -72,9 +82,42 @@ def test_the_model_is_told_no_token_and_no_key() -> None:
 
 def test_another_caller_is_told_nothing_of_an_order_that_is_not_his() -> None:
     record = call("unknown-order")
-    outputs = [item.output for item in record.history if isinstance(item, ToolAnswered)][:2]
-    assert outputs[0] == outputs[1]
+    assert outputs(record)[0] == outputs(record)[1]
     assert record.book == ()
+
+
+def test_a_caller_of_another_party_hears_the_same_words_while_the_refund_is_made() -> None:
+    record = call("not-his")
+    assert outputs(record)[0] == outputs(call("unknown-order"))[0]
+    assert "4 2 4 2" not in str(record.history)
+
+
+def test_a_cancellation_is_sent_behind_the_callers_yes_and_not_before() -> None:
+    record = call("cancel-order")
+    yes = next(line for line in record.caller_lines if line.line_id == "yes-please")
+    assert [(effect.text, effect.at_ms > yes.ended_ms) for effect in record.book] == [
+        ("cancellation order:5530", True)
+    ] * 2
+
+
+def test_what_is_left_at_the_read_back_is_never_sent_and_what_is_left_later_is_stopped_by_the_provider() -> None:
+    assert call("never-mind-early").book == ()
+    assert [effect.status for effect in call("never-mind-stopped").book] == ["pending", "cancelled"]
+
+
+@pytest.mark.parametrize("name", ["partial", "partial-after-full"])
+def test_i1_a_line_and_the_whole_of_an_order_share_its_cap(name: str) -> None:
+    record = call(name)
+    assert "more than is allowed" in outputs(record)[1]
+    assert len({effect.effect_id for effect in record.book}) == 1
+
+
+def test_i17_the_confirmation_of_one_order_leaves_the_other_owed() -> None:
+    record = call("two-orders")
+    told = [row for row in map(json.loads, record.trace.splitlines()) if row[1:3] == ["do", "RecordTold"]]
+    heard = [row[3]["op_id"] for row in told if row[3]["state"] == "heard"]
+    assert len(heard) == len(set(heard)) == 2
+    assert len(figures(record).values["time_to_truth_ms"]) == 2
 
 
 @pytest.mark.parametrize("client", ["suppresses-reply", "posts-a-note", "naive"])
@@ -129,3 +172,57 @@ def test_where_tools_wait_the_output_of_an_action_is_its_outcome(tools_wait: boo
     first = next(item for item in record.history if isinstance(item, ToolAnswered))
     assert json.loads(first.output)["state"] == state
     assert record.book == call("did-it-go-through").book
+
+
+class Known:
+    """A record in which each refund that is named, by its slot, has a state."""
+
+    def __init__(self, **states: str) -> None:
+        self._states = {name.replace("_", ":"): state for name, state in states.items()}
+
+    async def facts(self, kind: str, subject: str, slot: str) -> cw.Facts:
+        return {"state": self._states.get(slot, "none")}
+
+    async def operations(self) -> tuple[cw.Facts, ...]:
+        raise NotImplementedError
+
+    async def look_up(self, kind: str, subject: str, slot: str) -> cw.Facts:
+        raise NotImplementedError
+
+    withdraw = look_up
+
+
+def planned(action: Callable[..., Coroutine[Any, Any, cw.Terms]], *arguments: str, **states: str) -> cw.Terms:
+    context = cw.Context(Shop(), "customer:81", ToolCallId("k1"), Known(**states))
+    return asyncio.run(action(context, *arguments, cw.Spoken("One moment.")))
+
+
+@pytest.mark.parametrize("state", ["requested", "running", "accepted", "confirmed", "unknown", "reversed", "proposed"])
+@pytest.mark.parametrize("slot", ["full", "line_1"])
+def test_an_order_of_which_a_refund_was_asked_for_is_not_cancelled(slot: str, state: str) -> None:
+    with pytest.raises(cw.Refuse, match="a refund of the order was asked for"):
+        planned(cancel_order, "5530", **{slot: state})
+
+
+@pytest.mark.parametrize("state", ["none", "failed", "cancelled"])
+def test_a_refund_that_came_to_nothing_stands_in_no_cancellations_way(state: str) -> None:
+    assert planned(cancel_order, "5530", full=state) == cw.Terms("order:5530")
+
+
+def test_an_order_that_has_been_sent_is_not_cancelled() -> None:
+    with pytest.raises(cw.Refuse, match="has been sent"):
+        planned(cancel_order, "4417")
+
+
+def test_a_line_is_refunded_at_its_own_price_under_the_cap_of_its_order() -> None:
+    terms = planned(refund_line, "6210", "2", "Visa")
+    assert (terms.amount, terms.cap) == (cw.Money(2400, "USD"), cw.Money(3900, "USD"))
+    action = desk.tools["refund_line"].action
+    assert action is not None
+    assert action.slot_of(terms) == "line:2"
+
+
+@pytest.mark.parametrize("line", ["0", "3", "first", "-1", "1.0", "²"])
+def test_a_line_that_is_not_there_is_asked_for_again(line: str) -> None:
+    with pytest.raises(cw.Refuse, match="it has the lines 1 to 2"):
+        planned(refund_line, "6210", line, "Visa")
