@@ -10,11 +10,11 @@ import re
 
 from callwright.claims.words import STOP, tokens_of
 
-_LOOK = r"(?:check|see|look|find|pull|get|search|verify|confirm|fetch|go and|take a look|have a look)"
+_LOOK = r"(?:check|look|pull|search|verify|take a look|have a look|find out)"
 _PROMISE = re.compile(
-    rf"\b(?:let (?:me|us) (?:just |quickly |first |go and )*{_LOOK}"
+    rf"\b(?:let (?:me|us) (?:just |quickly |first |go and )*(?:{_LOOK}|see|find|get|confirm|fetch)"
     rf"|(?:i|we) (?:will|am going to|are going to) (?:just |quickly |now )*{_LOOK}"
-    r"|(?:one|a|this) (?:quick )?(?:moment|second|sec|minute)|hold on|hang on|bear with me|stand by"
+    r"|(?<!in )(?:one|just a|give me a) (?:quick )?(?:moment|second|sec|minute)|hold on|hang on|bear with me|stand by"
     r"|(?:i am|we are) (?:just |now )*(?:checking|looking|pulling|searching))\b"
 )
 

@@ -57,18 +57,12 @@ class Asking:
         ``is_line_quiet`` says that no reply is played and no goodbye is pending; the last one is heard at
         ``at_ear_ms``.
         """
-        is_free = self._turns.floor is Floor.QUIET and not self._turns.may_ask()
-        is_quiet = is_free and is_line_quiet and not self._telling.is_telling()
-        is_under_way = bool(self._tools.unanswered()) or self._telling.outstanding() > 0
-        is_leaving = self.lull.stage is Stage.LEAVING
-        if self.lull.look(now_ms, is_quiet=is_quiet, is_under_way=is_under_way, at_ear_ms=at_ear_ms):
-            if is_leaving:
-                self._out.request(PostFacts(self._out.next_id(), END_IT))
-            else:
-                self._out.note("the caller waits and nothing comes: a reply is asked for")
-            self.want()
-        if is_quiet and self.lull.is_given_up:
-            return Ending("model", "it gave no reply, as often as it was asked for one")
+        if self.lull.stage is not Stage.CALM:
+            is_free = self._turns.floor is Floor.QUIET and not self._turns.may_ask()
+            is_quiet = is_free and is_line_quiet and not self._telling.is_telling()
+            self._break(now_ms, is_quiet=is_quiet, at_ear_ms=at_ear_ms)
+            if is_quiet and self.lull.stage is Stage.GONE:
+                return Ending("model", "it gave no reply, as often as it was asked for one")
         if self._turns.may_ask():
             self._turns.asked(now_ms)
             self._telling.asked()
@@ -76,6 +70,18 @@ class Asking:
             self._latest = self._out.next_id()
             self._out.request(RequestReply(self._latest))
         return None
+
+    def _break(self, now_ms: Ms, *, is_quiet: bool, at_ear_ms: Ms) -> None:
+        """Want a reply if the silence has lasted too long."""
+        is_leaving = self.lull.stage is Stage.LEAVING
+        is_under_way = bool(self._tools.unanswered()) or self._telling.outstanding() > 0
+        if not self.lull.look(now_ms, is_quiet=is_quiet, is_under_way=is_under_way, at_ear_ms=at_ear_ms):
+            return
+        if is_leaving:
+            self._out.request(PostFacts(self._out.next_id(), END_IT))
+        else:
+            self._out.note("the caller waits and nothing comes: a reply is asked for")
+        self.want()
 
     def refused(self, request: RequestReply) -> None:
         """The server refused a request for a reply."""

@@ -112,13 +112,8 @@ class Lull:
         self._asks = 0
         """How often a silence was broken since the caller spoke or was answered."""
         self._since_ms: Ms | None = None
-        """Since when nobody speaks; None while somebody does or something is asked for."""
+        """Since when he waits and nobody speaks; None while somebody does, or something is asked for."""
         self._patience_ms: Ms = SILENCE_MS
-
-    @property
-    def is_given_up(self) -> bool:
-        """Whether the model brings nothing, as often as it is asked."""
-        return self.stage is Stage.GONE
 
     def waits(self) -> None:
         """The caller waits for a word of the agent's."""
@@ -226,3 +221,5 @@ class Lull:
         """What has no row here makes no difference."""
         if LULL.allows(self.stage, cue):
             self.stage = LULL.after(self.stage, cue)
+        if self.stage is Stage.CALM:
+            self._since_ms = None
