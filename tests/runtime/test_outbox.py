@@ -115,6 +115,20 @@ def test_what_a_person_has_to_look_at_is_in_the_file_too(tmp_path: Path) -> None
     assert "person" in [row["kind"] for row in lines(path)]
 
 
+def test_what_was_wanted_too_late_is_in_the_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "outbox.jsonl"
+    shop = Shop()
+
+    async def go() -> None:
+        async with shop.ledger(outbox=path) as ledger:
+            for card in ("4242", "8812"):
+                await ledger.propose(Ask("refund", "full", PARTY, "payments", replace(TERMS, card=CARDS[card])))
+                await asyncio.sleep(60)
+            assert [row["kind"] for row in lines(path)] == ["conflict"]
+
+    run_virtual(go())
+
+
 @pytest.mark.parametrize("point", ["before provider", "after provider", "before fold", "after fold"])
 def test_a_process_that_dies_in_the_call_is_followed_by_one_that_knows(point: str, tmp_path: Path) -> None:
     """One effect, and the caller who rings again is told from the file that both processes use."""

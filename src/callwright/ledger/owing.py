@@ -89,7 +89,7 @@ def conflict(page: Page, operation: Operation, wanted: str, by: Actor) -> Operat
     if page.tx.find(Outbox, op_id=operation.op_id, kind=CONFLICT, reason=reason, done_at_ms=None):
         return operation
     written = page.note(operation, by, "other terms, too late")
-    page.tx.insert(Outbox(operation.op_id, written.state_version, CONFLICT, reason, None))
+    page.owe(operation.op_id, written.state_version, CONFLICT, reason)
     return written
 
 
@@ -116,7 +116,7 @@ def _owe(page: Page, operation: Operation) -> None:
         return  # nothing to tell yet, or somebody has it already
     _settle(page, operation.op_id)
     if not rows:  # a person who looks at it tells it as well
-        page.tx.insert(Outbox(operation.op_id, version, UNTOLD, fact_of(operation).sentence, None))
+        page.owe(operation.op_id, version, UNTOLD, fact_of(operation).sentence)
 
 
 def _leave(page: Page, operation: Operation) -> None:

@@ -65,6 +65,8 @@ class Page:
     patience: Patience
     written: dict[str, Operation] = field(default_factory=dict)
     """The operations of which something else may be said now."""
+    is_owing: bool = False
+    """Whether something else is owed outside the calls."""
 
     def operation(self, op_id: str) -> Operation:
         """The operation of this name. Raises LedgerError if there is none."""
@@ -108,8 +110,13 @@ class Page:
         """Let a person look at it, for the first reason that comes up."""
         if read.escalated:
             return read
-        self.tx.insert(Outbox(read.op_id, read.state_version + 1, owing.PERSON, reason, None))
+        self.owe(read.op_id, read.state_version + 1, owing.PERSON, reason)
         return self.note(read, actor, f"escalated: {reason}", escalated=reason)
+
+    def owe(self, op_id: str, version: int, kind: str, reason: str) -> None:
+        """Put something on the outbox."""
+        self.tx.insert(Outbox(op_id, version, kind, reason, None))
+        self.is_owing = True
 
     def grant(self, operation: Operation, step: Step, actor: Actor) -> Operation:
         """Authorise the present revision, once, for a while (T2 or T14)."""

@@ -80,23 +80,28 @@ class Record:
         result, _ = await asyncio.shield(done)
         return result
 
-    def _write(self, write: Callable[[Page], T], now_ms: Ms) -> tuple[T, list[Operation]]:
+    def _write(self, write: Callable[[Page], T], now_ms: Ms) -> tuple[T, Page]:
         with self._store.transaction() as tx:
             page = Page(tx, now_ms, self._traits, self.patience)
             result = write(page)
-        return result, list(page.written.values())
+        return result, page
 
-    def _publish(self, then: Callable[[T], None] | None, done: asyncio.Future[tuple[T, list[Operation]]]) -> None:
+    def _publish(self, then: Callable[[T], None] | None, done: asyncio.Future[tuple[T, Page]]) -> None:
         if done.cancelled() or done.exception() is not None:
             return
-        result, written = done.result()
+        result, page = done.result()
         if then is not None:
             then(result)
-        for operation in written:
+        for operation in page.written.values():
             fact = fact_of(operation)
             for party, listener in list(self._listeners.values()):
                 if party in (None, operation.party):
                     listener(fact)
+        if page.is_owing:
+            self._is_owing()
+
+    def _is_owing(self) -> None:
+        """Something is on the outbox that was not there."""
 
     def subscribe(self, listener: Listener, *, party: str | None = None) -> Callable[[], None]:
         """Call ``listener`` on the loop with each fact that changes, of one party or of all; returns what ends it."""

@@ -32,7 +32,6 @@ from callwright.ledger import asking, sending
 from callwright.ledger.asking import Answer, Ask
 from callwright.ledger.folding import fold
 from callwright.ledger.operation import Actor
-from callwright.ledger.owing import DEFERRED
 from callwright.ledger.page import Page, Patience
 from callwright.ledger.provider import Dispatch, Observed, Outcome, Provider
 from callwright.ledger.record import Record, wall_clock_ms
@@ -281,9 +280,7 @@ class Ledger(Record):
 
     async def __aenter__(self) -> Ledger:
         await self._dispatcher.start()
-        if self._outbox_file is not None:
-            self.subscribe(self._on_fact)
-            await self._mirror()
+        await self._mirror()
         return self
 
     async def __aexit__(
@@ -305,13 +302,9 @@ class Ledger(Record):
         """Say yes to exactly the terms that ``rev`` and ``params_hash`` name. Raises LedgerError if there are none."""
         return await self._dispatcher.ask(lambda page: asking.authorize(page, op_id, rev, params_hash, by))
 
-    async def note_told(self, op_id: str, milestone: str, version: int, state: str) -> None:
-        """Store how far the telling of one fact has come; what is deferred goes to the outbox, and to its file."""
-        await super().note_told(op_id, milestone, version, state)
-        if state == DEFERRED:
-            await self._mirror()
-
-    def _on_fact(self, _fact: FactChanged) -> None:
+    def _is_owing(self) -> None:
+        if self._outbox_file is None:
+            return
         task = asyncio.get_running_loop().create_task(self._mirror())
         self._mirroring[task] = None
         task.add_done_callback(lambda done: self._mirroring.pop(done, None))
