@@ -131,7 +131,7 @@ def test_what_was_wanted_too_late_is_in_the_file_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("point", ["before provider", "after provider", "before fold", "after fold"])
 def test_a_process_that_dies_in_the_call_is_followed_by_one_that_knows(point: str, tmp_path: Path) -> None:
-    """One effect, and the caller who rings again is told from the file that both processes use."""
+    """One effect, owed to the caller at once; if he rings again he is told from the file that both processes use."""
     shop = Shop()
     file = tmp_path / "refunds.db"
 
@@ -143,6 +143,7 @@ def test_a_process_that_dies_in_the_call_is_followed_by_one_that_knows(point: st
             await hung_up(first, 2_000)
         async with Ledger(SQLiteStore(file), [shop.provider.adapter()], clock=now_ms) as second:
             await asyncio.sleep(120)
+            assert [(row.kind, row.reason) for row in await second.outbox()] == [("untold", DONE)]
             again = await take_call(second, *OPENING, *ASKS, ignoring=ANYTHING)
             assert await second.problems() == ()
             return again
