@@ -33,6 +33,10 @@ _STANDS_OUT: Final = 20.0
 _LOOKS: Final = 3
 _ALIKE: Final = 2.0
 """Looks agree when their peaks lie this close together, in samples of 4 kHz (0.5 ms)."""
+_WANDERS: Final = 2
+"""How far, in samples of 4 kHz, a peak goes from one look to the next while clocks drift."""
+_HOLDS: Final = 0.5
+"""A peak that was confirmed stands while it has this part of the strongest one: a car's windows reflect half of it."""
 
 
 class DelayFinder:
@@ -49,6 +53,7 @@ class DelayFinder:
         self._near_power = np.zeros(_NEAR + 1)
         self._far_power = np.zeros(_NEAR + 1)
         self._peaks: list[float] = []
+        self._held: Samples | None = None
 
     def take(self, near: PCM, far: PCM) -> float | None:
         """Add a frame of both (int16, 10 ms); the delay in their samples where a look has just confirmed one."""
@@ -76,14 +81,24 @@ class DelayFinder:
         flat[: _BAND[0]] = flat[_BAND[1] :] = 0
         alike = np.fft.irfft(flat)[:_NEAR]
         size = np.abs(alike)
-        best = int(size.argmax())
+        best = self._strongest(size)
         if size[best] <= _STANDS_OUT * size.mean():
             self._peaks.clear()
             return None
         self._peaks = [*self._peaks[1 - _LOOKS :], best + _vertex(alike, best)]
         if len(self._peaks) < _LOOKS or max(self._peaks) - min(self._peaks) > _ALIKE:
             return None
+        self._held = best
         return self._peaks[-1] * self._scale
+
+    def _strongest(self, size: NDArray[np.float64]) -> Samples:
+        """Where the peak is: where it was, as long as nothing is much stronger."""
+        best = int(size.argmax())
+        if self._held is None:
+            return best
+        start = max(0, self._held - _WANDERS)
+        there = start + int(size[start : self._held + _WANDERS + 1].argmax())
+        return there if size[there] > _HOLDS * size[best] else best
 
 
 def _vertex(values: NDArray[np.float64], at: int) -> float:

@@ -1,0 +1,72 @@
+"""What is let through is never louder than the microphone, softer where only echo is left, open for the caller."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from callwright.audio.echo_rest import Hush, Trust
+
+FRAME = 160
+
+
+def noise(rms: float, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).normal(0, rms, FRAME).astype(np.float32)
+
+
+def level(samples: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(samples.astype(float) ** 2)))
+
+
+def hushed() -> Hush:
+    """One that has seen an echo of 3000 leave a rest of 100, for a second."""
+    hush = Hush()
+    for seed in range(100):
+        hush.soften(noise(100, seed), noise(3_000, seed + 1_000))
+    return hush
+
+
+def test_a_right_prediction_is_taken_out_whole() -> None:
+    trust = Trust()
+    echo = noise(3_000)
+    assert [level(trust.take_out(echo, echo)) for _ in range(5)] == [0.0] * 5
+
+
+@settings(max_examples=20)
+@given(near=st.floats(0, 10_000), wrong=st.floats(0, 10_000))
+def test_a_wrong_prediction_makes_nothing_much_louder(near: float, wrong: float) -> None:
+    """After a fifth of a second, not by 1 dB."""
+    trust = Trust()
+    frames = [(noise(near, 2 * at), noise(wrong, 2 * at + 1)) for at in range(40)]
+    out = [trust.take_out(*frame) for frame in frames]
+    assert level(np.concatenate(out[20:])) <= 1.12 * level(np.concatenate([frame[0] for frame in frames[20:]])) + 1
+
+
+def test_without_a_prediction_nothing_is_softened() -> None:
+    caller = noise(50)
+    assert Hush().soften(caller, np.zeros(FRAME, np.float32)) is caller
+
+
+def test_the_rest_of_an_echo_is_softened_by_18_db() -> None:
+    hush = hushed()
+    assert level(hush.soften(noise(100), noise(3_000, 2))) == pytest.approx(100 / 8, rel=0.2)
+
+
+def test_a_caller_opens_the_way_in_2_ms() -> None:
+    out = hushed().soften(noise(1_000), noise(3_000, 2))
+    assert level(out[FRAME // 5 :]) > 0.95 * level(noise(1_000)[FRAME // 5 :])
+
+
+def test_the_way_stays_open_between_a_callers_syllables() -> None:
+    hush = hushed()
+    hush.soften(noise(1_000), noise(3_000, 2))
+    assert level(hush.soften(noise(100), noise(3_000, 3))) > 70
+
+
+def test_a_caller_who_talks_on_does_not_close_the_way_to_himself() -> None:
+    hush = hushed()
+    for seed in range(500):
+        out = hush.soften(noise(1_000, seed), noise(3_000, seed + 1_000))
+    assert level(out) > 0.8 * level(noise(1_000, 499))
