@@ -14,6 +14,7 @@ from callwright.core.session import Can
 from callwright.errors import UsageError
 from callwright.ids import Ms
 from callwright.sim.agents import load_agent
+from callwright.sim.room import BEDS, ECHO_DELAY_MS, LONGEST_DELAY_MS, ROOMS, Aec, Noise
 from callwright.sim.scenario import Scenario
 from callwright.sim.world import CLIENTS, OURS, Options
 from callwright.wire.profiles import PROFILES
@@ -57,6 +58,11 @@ class Setup:
     tools: str | None = None
     audit: Audit = Audit.NOTHING
     provider: str | None = None
+    room: str | None = None
+    echo: float | None = None
+    echo_delay_ms: Ms | None = None
+    noise: Noise | None = None
+    aec: str | None = None
 
     @property
     def options(self) -> Options:
@@ -71,7 +77,19 @@ class Setup:
             tools_wait=None if self.tools is None else self.tools == _BLOCKING,
             audit=self.audit is Audit.TOOL_CALLS,
             provider=self.provider,
+            room={name: value for name, value in self._room.items() if value is not None},
         )
+
+    @property
+    def _room(self) -> dict[str, object]:
+        """What they change of the room, by the names that it has there; None where they do not."""
+        return {
+            "name": self.room,
+            "echo": self.echo,
+            "echo_delay_ms": self.echo_delay_ms,
+            "noise": self.noise,
+            "aec": None if self.aec is None else Aec(self.aec),
+        }
 
     def dialect_for(self, scenario: Scenario) -> str:
         """The provider whose protocol is spoken."""
@@ -115,18 +133,31 @@ class Setup:
             "--tools": self.tools,
             "--audit": self.audit is Audit.TOOL_CALLS,
             "--provider": self.provider,
+            "--room": self.room,
+            "--echo": self.echo,
+            "--echo-delay-ms": self.echo_delay_ms,
+            "--noise": None if self.noise is None else str(self.noise),
+            "--aec": self.aec,
             "--real-time": self.pace is Pace.REAL,
         }
         return _typed(given)
 
 
-def _typed(given: Mapping[str, str | Ms | bool | None]) -> list[str]:
+def _typed(given: Mapping[str, str | float | bool | None]) -> list[str]:
     """Each option that was given, with its value; a flag has none."""
     return [
         name if value is True else f"{name} {value}"
         for name, value in given.items()
         if value is not None and value is not False
     ]
+
+
+def _noise(ctx: click.Context, param: click.Parameter, value: str | None) -> Noise | None:
+    """A bed and its level."""
+    try:
+        return None if value is None else Noise.parse(value)
+    except UsageError as problem:
+        raise click.BadParameter(str(problem), ctx, param) from problem
 
 
 class _Directory(click.Path):
@@ -199,6 +230,30 @@ playing = _all(
         "--provider",
         metavar="KIND[,KEY=VALUE...]",
         help="Another provider than the scenario's: sync or pending, and any of its keys; a list has + between.",
+    ),
+    click.option("--room", type=click.Choice(ROOMS), help="The room that the caller is in.  [default: dry]"),
+    click.option(
+        "--echo",
+        type=click.FloatRange(0, 1),
+        metavar="GAIN",
+        help="How loud the loudspeaker is at the caller's microphone: 0.3 is 30 % of what it plays.  [default: 0]",
+    ),
+    click.option(
+        "--echo-delay-ms",
+        type=click.IntRange(0, LONGEST_DELAY_MS),
+        metavar="MS",
+        help=f"How late that is.  [default: {ECHO_DELAY_MS}]",
+    ),
+    click.option(
+        "--noise",
+        callback=_noise,
+        metavar="BED:LEVEL",
+        help=f"What sounds at the caller's end ({', '.join(BEDS)}), and its level in dBFS: news:-35.",
+    ),
+    click.option(
+        "--aec",
+        type=click.Choice([aec.value for aec in Aec]),
+        help="Whether the client cancels its echo. auto: on a sound card with an echo, not for a baseline.",
     ),
     real_time,
 )

@@ -31,11 +31,12 @@ from callwright.sim.behind import Behind, Earlier, with_provider
 from callwright.sim.caller import ScriptedCaller, Step, drawn
 from callwright.sim.ear import Ear
 from callwright.sim.inspection import broken_invariants, card_numbers, kept_texts
-from callwright.sim.line import LineSettings, SimulatedLine
+from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
 from callwright.sim.recorded import recorded
+from callwright.sim.room import Microphone, RoomSettings, room_lines
 from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
 from callwright.sim.seeds import stream
@@ -72,6 +73,8 @@ class Options:
     """Whether the server is asked at the end for every tool call that it made."""
     provider: str | None = None
     """What is different at the scenario's provider, as it is typed: ``sync,after_ms=200``; None for nothing."""
+    room: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of the room at the caller's end that go before the scenario's, by the names that `RoomSettings` has."""
 
     def line(self, settings: LineSettings) -> LineSettings:
         """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
@@ -80,6 +83,10 @@ class Options:
             hidden_lag_ms=settings.hidden_lag_ms if self.lag_ms is None else self.lag_ms,
             fixed_lag_ms=settings.fixed_lag_ms if self.lag_fixed_ms is None else self.lag_fixed_ms,
         )
+
+    def room_of(self, settings: RoomSettings) -> RoomSettings:
+        """The scenario's room with this run's changes. Raises UsageError for what a room cannot be."""
+        return replace(settings, **self.room)
 
     def network(self, settings: NetworkSettings) -> NetworkSettings:
         """The scenario's connection with this run's changes."""
@@ -106,6 +113,8 @@ class Options:
             told["audit"] = True
         if self.provider is not None:
             told["provider"] = self.provider
+        for name, value in self.room.items():
+            told["room" if name == "name" else name] = value if isinstance(value, (str, int, float)) else str(value)
         return {**told, **self.server}
 
     def agent(self, agent: Agent) -> Agent:
@@ -147,7 +156,7 @@ def make_session(scenario: Scenario, seed: int, options: Options) -> ServerSessi
     return ServerSession(
         _model(scenario, speech),
         speech,
-        _ear(scenario.speech),
+        _ear(scenario.speech, _heard_in(scenario, options)),
         stream(seed, "server"),
         ServerSettings.for_dialect(provider, {**scenario.server, **options.server}),
     )
@@ -221,12 +230,11 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     """Play one call; its record, with an empty book yet, and when its clock began on the loop's."""
     scenario, options, backend = place.scenario, place.options, place.backend
     agent = options.agent(load_agent(scenario.agent))
-    speech = Speech.load(scenario.speech)
     session = make_session(scenario, place.seed, options)
     settings = options.line(scenario.line)
     script = drawn(scenario.caller, place.seed)
-    caller = ScriptedCaller(script, speech, settings.stream_format.rate_hz, session.tool_of)
-    line = SimulatedLine(settings.until(scenario.limit_ms), caller)
+    caller = ScriptedCaller(script, scenario.lines, settings.stream_format.rate_hz, session.tool_of)
+    line = SimulatedLine(settings.until(scenario.limit_ms), caller, _microphone(place, settings))
     async with place.reach(session, line) as direct:
         audit = Audit(direct) if options.audit else None
         connector = Network(audit or direct, options.network(scenario.connection), lambda: line.now_ms)
@@ -285,8 +293,33 @@ def _model(scenario: Scenario, speech: Speech) -> RulesModel:
 
 
 @cache
-def _ear(directory: Path) -> Ear:
-    return Ear(Speech.load(directory).values())
+def _ear(directory: Path, room: tuple[str, ...]) -> Ear:
+    """An ear for an agent's and its callers' lines, and for these of a room."""
+    return Ear([*Speech.load(directory).values(), *(room_lines()[line_id] for line_id in room)])
+
+
+def _heard_in(scenario: Scenario, options: Options) -> tuple[str, ...]:
+    """The lines that are heard of the room: those of its bed, and what is said in it."""
+    earlier = scenario.behind.earlier
+    steps = (*scenario.caller, *(earlier.caller if earlier else ()))
+    said = {line_id for step in steps for line_id in (step.line_id, *step.or_says) if line_id}
+    bed = {line.id for line in options.room_of(scenario.room).lines}
+    own = Speech.load(scenario.speech)
+    return tuple(line_id for line_id in room_lines() if line_id in bed or (line_id in said and line_id not in own))
+
+
+def _microphone(place: _Place, line: LineSettings) -> Microphone | None:
+    """What the client is sent the caller's voice through; None where that is his voice as it is.
+
+    A sound card that is heard again plays through loudspeakers, another one on headphones. Baselines have no canceller
+    unless one is asked for.
+    """
+    room = place.options.room_of(place.scenario.room)
+    on_speakers = line.kind is LineKind.SPEAKER and room.echo > 0 and place.client == OURS
+    cancels = room.aec.cancels(on_speakers=on_speakers)
+    if room.is_still and not cancels:
+        return None
+    return Microphone(room, line.stream_format.rate_hz, stream(place.seed, "room"), cancels=cancels)
 
 
 def _told(script: Sequence[Step]) -> tuple[str, ...]:

@@ -43,6 +43,9 @@ class Aec(Enum):
     ON = "on"
     OFF = "off"
 
+    def __str__(self) -> str:
+        return self.value
+
     def cancels(self, *, on_speakers: bool) -> bool:
         """Whether there is a canceller."""
         return on_speakers if self is Aec.AUTO else self is Aec.ON
