@@ -18,6 +18,7 @@ from callwright.core.session import Session
 from callwright.core.telling import Tellings
 from callwright.core.told import Told
 from callwright.ids import Ms
+from callwright.ledger import asking
 from callwright.runtime.dispatcher import Dispatcher
 from callwright.sim.quick.judging import judged
 
@@ -57,6 +58,10 @@ def a_barge_in_cancels_what_is_under_way(patch: Patch) -> None:
     _when_the_caller_speaks(patch, lambda session: [task.cancel() for task in tended])
 
 
+def what_was_sent_is_never_stopped(patch: Patch) -> None:
+    patch.setattr(asking, "UNDER_WAY", ())
+
+
 def nothing_is_put_right(patch: Patch) -> None:
     patch.setattr(Told, "contradicted", lambda self, op_id, said: None)
 
@@ -89,6 +94,7 @@ def _when_the_caller_speaks(patch: Patch, do: Callable[[Session], object]) -> No
         (told_by_the_last_four_digits, Point("none", "never-mind", 12_140, 0), "I16"),
         (a_cut_is_ignored, Point("none", "never-mind", 11_000, 0), "I16"),
         (a_barge_in_cancels_what_is_under_way, Point("none", "did-it", 4_400, 0), "I19"),
+        (what_was_sent_is_never_stopped, Point("none", "never-mind", 2_940, 0), "EFFECT"),
         (nothing_is_put_right, Point("none", "did-it", 14_580, 25), "I15"),
         (no_reply_is_asked_for_where_the_caller_spoke, Point("none", "did-it", 4_400, 0), "I22"),
     ],

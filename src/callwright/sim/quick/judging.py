@@ -14,7 +14,7 @@ beliefs are read, to be refuted: "he heard it", "it is done", "this was sent und
 | I20 | one outcome is told three times at most, and as often again as he speaks |
 | I22 | in the end every doubt is resolved or a person's; what is done is told before it was silent for 2.5 s |
 | I24 | one output for each tool call; no reply is asked for while another one is open |
-| EFFECT | what he asked for was done, or is a person's; and to the card that he asked for in time |
+| EFFECT | what he asked for was done, unless he withdrew it, or is a person's; to the card that he asked for in time |
 | END | the call ends |
 """
 
@@ -115,6 +115,7 @@ class Case:
     settings: ProviderSettings
     subject: str = "order:4417"
     action: str = "issue_refund"
+    withdrawal: str = "withdraw_refund"
     amount_minor: int = 3200
     currency: str = "USD"
     strict_cards: bool = False
@@ -221,10 +222,16 @@ def _by_the_book(trial: _Trial) -> Iterator[str]:
 
 def _wishes(trial: _Trial) -> Iterator[tuple[Ms, str]]:
     """When the model asked for the refund, and to which card."""
+    for at_ms, arguments in _calls(trial, trial.case.action):
+        named = json.loads(arguments)["card_last4"]
+        yield at_ms, next((last4 for last4, brand in _BRANDS.items() if brand == named), named)
+
+
+def _calls(trial: _Trial, tool: str) -> Iterator[tuple[Ms, str]]:
+    """When the model called a tool, and with which arguments."""
     for at_ms, kind, name, content in trial.rows:
-        if (kind, name) == ("do", "StartTool") and content["name"] == trial.case.action:
-            named = json.loads(content["arguments"])["card_last4"]
-            yield at_ms, next((last4 for last4, brand in _BRANDS.items() if brand == named), named)
+        if (kind, name) == ("do", "StartTool") and content["name"] == tool:
+            yield at_ms, content["arguments"]
 
 
 def _record_agrees(trial: _Trial) -> Iterable[str]:
@@ -349,7 +356,8 @@ def _one_reply(trial: _Trial) -> Iterator[str]:
 def _effect(trial: _Trial) -> Iterator[str]:
     wishes = list(_wishes(trial))
     live = [each for each in trial.final() if each.status.is_live]
-    if wishes and not live and not trial.is_owed_outside():
+    withdrawn = [at_ms for at_ms, _ in _calls(trial, trial.case.withdrawal) if wishes and at_ms > wishes[-1][0]]
+    if wishes and not live and not withdrawn and not trial.is_owed_outside():
         yield "nothing was done, and it is nobody's task"
     if not wishes or not trial.case.strict_cards:
         return
@@ -359,6 +367,8 @@ def _effect(trial: _Trial) -> Iterator[str]:
         if isinstance(each, Refund) and each.status is Status.SUCCEEDED
     ]
     asked_ms, card = wishes[-1]
+    if withdrawn and settled and withdrawn[-1] < settled[0] - SLACK_MS:
+        yield f"it was done, although it was withdrawn at {withdrawn[-1]} ms"
     if settled and asked_ms < settled[0] - SLACK_MS:
         wanted = card
     elif settled and asked_ms > settled[0] + SLACK_MS:
