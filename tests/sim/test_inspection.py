@@ -12,6 +12,8 @@ from callwright.declare.actions import Card, Money, Terms
 from callwright.ledger.asking import Ask
 from callwright.ledger.operation import State
 from callwright.ledger.provider import Outcome
+from callwright.ledger.rows import Outbox
+from callwright.ledger.store import KEYS
 from callwright.measure.figures import measure_call
 from callwright.measure.verdict import judge
 from callwright.sim.backend import Backend, Books
@@ -55,6 +57,8 @@ def test_a_refund_that_was_made_once_breaks_nothing() -> None:
     books = settled()
     assert [each.state for each in books.operations] == [State.CONFIRMED]
     assert broken(books) == []
+    assert {type(row) for row in books.rows} <= set(KEYS)
+    assert len({type(row) for row in books.rows}) >= 5
     assert card_numbers(kept_texts(books, b"", (), ())) == ()
 
 
@@ -78,8 +82,9 @@ def test_i13_a_card_number_is_found_wherever_it_is_kept(number: str) -> None:
     books = settled()
     places = kept_texts(books, b'["on", 5, "CallerTranscribed", {"deep": ["%s"]}]' % number.encode(), (), ())
     assert card_numbers(places) == ("I13: a card number is in the trace",)
-    outbox = replace(books, evidence=(replace(books.evidence[0], reason=number),))
-    assert card_numbers(kept_texts(outbox, b"", (), ())) == ("I13: a card number is in the ledger's evidence.reason",)
+    row = Outbox(books.operations[0].op_id, 9, "person", number, None)
+    owed = replace(books, rows=(*books.rows, row))
+    assert card_numbers(kept_texts(owed, b"", (), ())) == ("I13: a card number is in the ledger's outbox.reason",)
 
 
 def test_i13_a_card_number_in_what_an_action_planned_fails() -> None:
@@ -116,30 +121,44 @@ def test_a_death_that_has_no_occasion_is_told() -> None:
     assert record.unfired == ("the death before fold",)
 
 
-@pytest.mark.parametrize("point", POINTS_IN_A_CALL)
-def test_f26_wherever_a_process_dies_the_next_one_does_it_once(point: str) -> None:
+async def wish(backend: Backend) -> None:
+    """What a call has the ledger do, whose caller waits for it."""
+    assert backend.ledger is not None
+    terms = Terms("order:4417", Money(3200, "USD"), CARD)
+    await backend.ledger.propose(Ask("refund", "full", "customer:81", "payments", terms, is_waited_for=True))
+    await backend.settle()
+
+
+def after_a_death(crash: Crash, *, asks_again: bool) -> Books:
     """The same ledger and provider as in a call, without one: a wish, a death, another process."""
 
     async def go() -> Books | None:
         async with Backend(StandIn(ProviderSettings()), 10_000, party="customer:81") as backend:
-
-            async def wish() -> None:
-                assert backend.ledger is not None
-                terms = Terms("order:4417", Money(3200, "USD"), CARD)
-                await backend.ledger.propose(Ask("refund", "full", "customer:81", "payments", terms))
-                await backend.settle()
-
-            await backend.die_in(wish(), Crash(point, 1, 3_000))
-            await wish()
+            await backend.die_in(wish(backend), crash)
             assert backend.unfired == ()
+            if asks_again:
+                await wish(backend)
+            await backend.settle()
             return await backend.books(0)
 
     books = run_virtual(go())
     assert books is not None
+    return books
+
+
+@pytest.mark.parametrize("point", POINTS_IN_A_CALL)
+def test_f26_wherever_a_process_dies_the_next_one_does_it_once(point: str) -> None:
+    books = after_a_death(Crash(point, 1, 3_000), asks_again=True)
     assert broken(books) == []
     assert [each.state for each in books.operations] == [State.CONFIRMED]
     assert [each.outcome for each in books.attempts] == [Outcome.APPLIED]
     assert len({each.key for each in books.book.entries}) == 1
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_what_a_dead_process_owed_its_caller_is_in_the_outbox_until_he_rings_again(nth: int) -> None:
+    books = after_a_death(Crash("before fold", nth, 3_000), asks_again=False)
+    assert [row.kind for row in books.outbox if row.done_at_ms is None] == ["untold"]
 
 
 def test_an_outcome_that_nobody_was_there_to_hear_is_owed_outside_and_not_lost() -> None:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 from callwright.ids import Ms
 from callwright.ledger import audit
 from callwright.ledger.page import Page
-from callwright.ledger.rows import Attempt, Authorization, Event, Evidence, Operation, Outbox, Row, Told
-from callwright.ledger.store import MemoryStore
+from callwright.ledger.rows import Attempt, Authorization, Event, Operation, Outbox, Row, Told
+from callwright.ledger.store import KEYS, MemoryStore
 from callwright.runtime.dispatcher import Ledger
 from callwright.sim.agents import make_deps
 from callwright.sim.dying import Crash, Life, MortalProvider, MortalStore
@@ -49,29 +49,17 @@ class Books:
     """How often each fault happened."""
     operations: tuple[Operation, ...]
     attempts: tuple[Attempt, ...]
-    evidence: tuple[Evidence, ...]
     authorizations: tuple[Authorization, ...]
     told: tuple[Told, ...]
     """How far the ledger believes that each telling has come."""
     outbox: tuple[Outbox, ...]
     events: tuple[Event, ...]
+    rows: tuple[Row, ...]
+    """All rows of the ledger, of every table that it has."""
     problems: tuple[str, ...]
     """What the ledger's rows say against themselves."""
     opened_ms: Ms
     """When the call's clock began."""
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """All rows of the ledger."""
-        return (
-            *self.operations,
-            *self.attempts,
-            *self.evidence,
-            *self.authorizations,
-            *self.told,
-            *self.outbox,
-            *self.events,
-        )
 
 
 class Backend:
@@ -163,11 +151,11 @@ class Backend:
                 fired=stand_in.fired,
                 operations=tuple(page.tx.find(Operation)),
                 attempts=tuple(page.tx.find(Attempt)),
-                evidence=tuple(page.tx.find(Evidence)),
                 authorizations=tuple(page.tx.find(Authorization)),
                 told=tuple(page.tx.find(Told)),
                 outbox=tuple(page.tx.find(Outbox)),
                 events=tuple(page.tx.find(Event)),
+                rows=tuple(row for table in KEYS for row in page.tx.find(table)),
                 problems=audit.problems(page),
                 opened_ms=opened_ms,
             )
