@@ -268,6 +268,18 @@ def test_a_model_that_leaves_every_request_unanswered_ends_the_call_as_a_failure
     assert call.session.ending.is_failure
 
 
+@pytest.mark.parametrize("is_told", [True, False], ids=["the goodbye", "the result"])
+def test_a_model_that_wanted_to_leave_and_answers_nothing_more_has_its_call_ended(is_told):
+    call = taken_back() if is_told else Call()
+    if not is_told:
+        call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
+        goodbye(call, R2, B, K2)
+        call.at(1_500, finished(K1))
+    call.at(call.now_ms + 120_000)
+    assert len(asked(call)) == is_told + REQUESTS_MAX
+    assert (len(call.done(do.HangUp)), call.session.ending.is_failure) == (1, True)
+
+
 def test_a_request_that_is_refused_to_the_bound_is_made_again_when_it_has_been_quiet():
     call = Call()
     call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
