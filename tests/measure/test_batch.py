@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callwright.measure.batch import RATE_RUNS, RunResult, quantile, summarise, went_as_expected
+from callwright.measure.batch import RATE_RUNS, RunResult, quantile, summarise, unshown_reason, went_as_expected
 from callwright.measure.figures import CallFigures
 from callwright.measure.verdict import Failure, Verdict
 
@@ -20,9 +20,13 @@ FAILED = Verdict(("heard",), (Failure("heard_error_ms", "at most 20", "300"),))
 
 
 def run(
-    seed: int, values: Mapping[str, tuple[float, ...]] | None = None, verdict: Verdict = HELD, void: str | None = None
+    seed: int,
+    values: Mapping[str, tuple[float, ...]] | None = None,
+    verdict: Verdict = HELD,
+    void: str | None = None,
+    shown: tuple[str, ...] = (),
 ) -> RunResult:
-    figures = CallFigures(values or {"heard_error_ms": (seed,)}, void, (), (), (), "caller")
+    figures = CallFigures(values or {"heard_error_ms": (seed,)}, void, (), (), (), "caller", shown=shown)
     return RunResult(seed, f"{seed:064x}", figures, verdict)
 
 
@@ -33,9 +37,23 @@ def summary(*runs: RunResult, must_fail: tuple[str, ...] | None = None) -> dict[
 def test_the_keys_are_the_same_for_every_scenario() -> None:
     told = summary(run(1))
     assert list(told) == [
-        "scenario", "client", "server", "settings", "seed", "runs", "trace_sha256", "metrics", "expectations", "void",
+        "scenario", "client", "server", "settings", "seed", "runs", "trace_sha256", "metrics", "expectations",
+        "behaviors", "void",
     ]  # fmt: skip
     assert json.loads(json.dumps(told)) == told
+
+
+def test_a_batch_that_never_showed_what_its_scenario_sets_is_void() -> None:
+    """Only two calls or more are a batch: what shows now and then may be absent from one."""
+    runs = [run(3, shown=("recaps",)), run(4, shown=("recaps", "repeats_call")), run(5)]
+    told = summarise(
+        "check-in", "callwright", "polyai", {}, 3, runs, None, ("recaps", "repeats_call", "refuses_to_say")
+    )
+    assert told["behaviors"] == {"recaps": 2, "repeats_call": 1, "refuses_to_say": 0}
+    reason = "VOID check-in seeds 3 to 5: the model never showed refuses_to_say, which the scenario sets"
+    assert told["void"] == [{"seed": 3, "reason": reason}]
+    assert unshown_reason("check-in", runs, ("recaps", "repeats_call")) is None
+    assert unshown_reason("check-in", runs[:1], ("refuses_to_say",)) is None
 
 
 def test_the_hash_is_over_the_runs_in_order_of_seed() -> None:

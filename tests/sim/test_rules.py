@@ -547,3 +547,11 @@ def test_every_behavior_has_a_source() -> None:
 
 def test_words_compare_without_case_and_punctuation() -> None:
     assert normalise("Check,") == normalise("check-")
+
+
+def test_a_model_tells_afterwards_which_behaviors_showed_where_they_had_an_occasion() -> None:
+    model = RulesModel.load(RULES, SPEECH, {"recaps": 1, "forgets_notice": 1})
+    reply(model, said("ask-parking"))
+    assert model.shown == {"forgets_notice": 1}
+    reply(model, said("ask-check-in"), cut(ANSWER[:10]), said("go-on"))
+    assert model.shown == {"forgets_notice": 2, "recaps": 1}

@@ -66,7 +66,7 @@ def command(
                 if plan is not plans[0] and not as_json:
                     click.echo()
                 report(plan, finished)
-        all_held = all_held and all(map(plan.held, finished))
+        all_held = all_held and all(map(plan.held, finished)) and not plan.unshown(finished)
     ctx.exit(0 if all_held else 1)
 
 

@@ -18,13 +18,13 @@ import numpy as np
 import callwright.apps
 from callwright.cli.options import Pace, Setup
 from callwright.errors import UsageError
-from callwright.measure.batch import RunResult, summarise, went_as_expected
+from callwright.measure.batch import RunResult, summarise, unshown_reason, went_as_expected
 from callwright.measure.figures import METRICS, measure_call
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
 from callwright.sim.record import CallRecord, StereoRecording
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
-from callwright.sim.world import CLIENTS, play
+from callwright.sim.world import CLIENTS, OURS, play
 
 ROOTS = tuple(Path(place) for place in callwright.apps.__path__)
 """Where scenarios are looked for by name."""
@@ -46,6 +46,15 @@ class Plan:
     def held(self, run: RunResult) -> bool:
         """Whether a run ended as it should."""
         return went_as_expected([run], self.must_fail or ())
+
+    @property
+    def behaviors(self) -> tuple[str, ...]:
+        """What the scenario wants to see the model do; a baseline may never let it come to that."""
+        return tuple(name for name, rate in self.scenario.rates.items() if rate) if self.client == OURS else ()
+
+    def unshown(self, runs: Sequence[RunResult]) -> str | None:
+        """Why these runs together did not try what they were meant to; None if they did."""
+        return unshown_reason(self.scenario.name, runs, self.behaviors)
 
     def replay(self, seed: int) -> str:
         """The command that plays one of the calls again: by name only where the name finds the same file."""
@@ -69,6 +78,7 @@ class Plan:
             runs[0].seed,
             runs,
             self.must_fail,
+            self.behaviors,
         )
 
 

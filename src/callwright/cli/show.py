@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callwright.cli.playing import Plan, Played
+from callwright.measure.batch import runs_shown
 from callwright.measure.figures import METRICS
 from callwright.sim.speech import normalise
 from callwright.sim.world import OURS
@@ -472,9 +473,12 @@ def _verdict(plan: Plan, runs: Sequence[RunResult]) -> Iterator[Text]:
         if len(runs) > 1:
             told += f" in {len(cases)} of {len(runs)}; {plan.replay(run.seed)}"
         yield _unwrapped(("failed  ", "red"), told)
-    for run in runs:
-        if run.figures.void:
-            yield _unwrapped((_void(plan, run), "bold red"))
+    if plan.behaviors:
+        shown = runs_shown(runs, plan.behaviors).items()
+        told = ", ".join(f"{name} in {count} of {len(runs)}" for name, count in shown)
+        yield Text.assemble(("showed  ", "dim"), told)
+    for reason in [*(_void(plan, run) for run in runs if run.figures.void), *filter(None, [plan.unshown(runs)])]:
+        yield _unwrapped((reason, "bold red"))
 
 
 def _unwrapped(*parts: str | tuple[str, str]) -> Text:

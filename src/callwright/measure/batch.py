@@ -41,9 +41,16 @@ def summarise(
     first_seed: int,
     runs: Sequence[RunResult],
     must_fail: Collection[str] | None = None,
+    behaviors: Collection[str] = (),
 ) -> dict[str, object]:
-    """Sum up runs, in order of seed. With ``must_fail`` a name in it that held in a run is a failure as well."""
+    """Sum up runs, in order of seed. With ``must_fail`` a name in it that held in a run is a failure as well.
+
+    ``behaviors`` are those of the model's that the scenario wants to see: each is told with how many runs it showed in.
+    """
     runs = sorted(runs, key=lambda run: run.seed)
+    void = [{"seed": run.seed, "reason": run.figures.void} for run in runs if run.figures.void]
+    if reason := unshown_reason(scenario, runs, behaviors):
+        void.append({"seed": first_seed, "reason": reason})
     return {
         "scenario": scenario,
         "client": client,
@@ -54,8 +61,23 @@ def summarise(
         "trace_sha256": sha256("".join(run.trace_sha256 for run in runs).encode()).hexdigest(),
         "metrics": _metrics(runs),
         "expectations": _expectations(runs, must_fail or ()),
-        "void": [{"seed": run.seed, "reason": run.figures.void} for run in runs if run.figures.void],
+        "behaviors": runs_shown(runs, behaviors),
+        "void": void,
     }
+
+
+def runs_shown(runs: Sequence[RunResult], behaviors: Collection[str]) -> dict[str, int]:
+    """In how many runs each of these behaviors of the model showed."""
+    return {name: sum(name in run.figures.shown for run in runs) for name in behaviors}
+
+
+def unshown_reason(scenario: str, runs: Sequence[RunResult], behaviors: Collection[str]) -> str | None:
+    """Why a batch is void of which no run showed one of these behaviors; None for a single call, which is none."""
+    unshown = [name for name, count in runs_shown(runs, behaviors).items() if not count]
+    if len(runs) < 2 or not unshown:
+        return None
+    seeds = f"seeds {runs[0].seed} to {runs[-1].seed}"
+    return f"VOID {scenario} {seeds}: the model never showed {', '.join(unshown)}, which the scenario sets"
 
 
 def went_as_expected(runs: Sequence[RunResult], must_fail: Collection[str] = ()) -> bool:

@@ -93,6 +93,8 @@ class CallFigures:
     """What the provider's book holds in the end, each as a scenario writes it."""
     violations: tuple[str, ...] = ()
     """Where the client's record and the provider's book do not agree, or a card number was kept."""
+    shown: tuple[str, ...] = ()
+    """The behaviors of the model that showed."""
 
 
 def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
@@ -111,6 +113,7 @@ def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFig
         farewells=tuple(_farewell(call, reply) for reply in goodbye.farewells(call)),
         effects=tuple(effect.text for effect in live_effects(record.book)),
         violations=record.violations,
+        shown=record.shown,
     )
 
 

@@ -199,6 +199,8 @@ class CallRecord:
     """The tools that act on the world."""
     unfired: tuple[str, ...] = ()
     """What was to go wrong behind the agent, and had no occasion to."""
+    shown: tuple[str, ...] = ()
+    """The behaviors of the model that showed in it."""
     ledger: tuple[Recorded, ...] = ()
     """What the client's own record holds in the end; a baseline has none."""
     outbox: tuple[tuple[str, str, str], ...] = ()

@@ -59,10 +59,12 @@ class _Position:
 
 
 class RulesModel:
-    """A `Model` that answers by the rules of one file; it keeps nothing between two replies."""
+    """A `Model` that answers by the rules of one file; what it answers depends on nothing but history and chance."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
+        self.shown: dict[str, int] = {}
+        """How often each behavior has shown, for whoever asks afterwards."""
 
     @staticmethod
     def load(
@@ -95,7 +97,10 @@ class RulesModel:
     def _shows(self, behavior: str, rng: random.Random) -> bool:
         """Whether a behavior shows now."""
         rate = self._rules.rates[behavior]
-        return rate > 0 and rng.random() < rate
+        if rate <= 0 or rng.random() >= rate:
+            return False
+        self.shown[behavior] = self.shown.get(behavior, 0) + 1
+        return True
 
     def _introduced(self, notice: Saying, reply: Reply) -> Reply:
         """The reply with the notice before it, as a part of what a tool call speaks, too."""
@@ -125,7 +130,7 @@ class RulesModel:
     def _answer(self, turn: CallerSaid, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
         rules = self._rules
         said = _words(turn.text)
-        if (echoed := self._echoed(said, history)) and rng.random() < rules.rates["starts_over_on_own_voice"]:
+        if (echoed := self._echoed(said, history)) and self._shows("starts_over_on_own_voice", rng):
             return Reply(echoed.clips)
         topic = rules.topic(said)
         if topic is None:
@@ -218,7 +223,7 @@ class RulesModel:
         if word == 0:
             return saying.clips
         start = saying.sentence_start(word)
-        if 0 < start < word and rng.random() < self._rules.rates["recaps"]:
+        if 0 < start < word and self._shows("recaps", rng):
             word = start
         return self._rules.going_on.clips + saying.rest(word)
 

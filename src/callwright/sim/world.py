@@ -37,6 +37,7 @@ from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
 from callwright.sim.recorded import recorded
 from callwright.sim.room import Microphone, RoomSettings, room_lines
+from callwright.sim.rulebook import BEHAVIORS
 from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
 from callwright.sim.seeds import stream
@@ -149,12 +150,12 @@ async def _in_memory(session: ServerSession, _line: SimulatedLine) -> AsyncItera
     yield MemoryConnector(lambda: session)
 
 
-def make_session(scenario: Scenario, seed: int, options: Options) -> ServerSession:
+def make_session(scenario: Scenario, seed: int, options: Options, model: RulesModel | None = None) -> ServerSession:
     """A session of the local server that plays the agent of a scenario. Raises UsageError."""
     provider = options.agent(load_agent(scenario.agent)).model.provider
     speech = Speech.load(scenario.speech)
     return ServerSession(
-        _model(scenario, speech),
+        model or _model(scenario, speech),
         speech,
         _ear(scenario.speech, _heard_in(scenario, options)),
         stream(seed, "server"),
@@ -230,7 +231,8 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     """Play one call; its record, with an empty book yet, and when its clock began on the loop's."""
     scenario, options, backend = place.scenario, place.options, place.backend
     agent = options.agent(load_agent(scenario.agent))
-    session = make_session(scenario, place.seed, options)
+    model = _model(scenario, Speech.load(scenario.speech))
+    session = make_session(scenario, place.seed, options, model)
     settings = options.line(scenario.line)
     script = drawn(scenario.caller, place.seed)
     caller = ScriptedCaller(script, scenario.lines, settings.stream_format.rate_hz, session.tool_of)
@@ -284,6 +286,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         effects_expected=scenario.expect.effects,
         action_tools=tuple(name for name, tool in agent.tools.items() if tool.action),
         tool_calls_kept=audit.kept if audit else None,
+        shown=tuple(name for name in BEHAVIORS if name in model.shown),
     )
     return record, loop_ms() - line.now_ms
 
