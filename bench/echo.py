@@ -8,8 +8,7 @@ Run: ``python bench/echo.py [--rate 16000] [--only WORD]``. WebRTC's canceller i
   from 8 s to 11 s, and when the caller has spoken (24.5 s to 28.5 s);
 - words: how many of the caller's words the ear hears, of those that it hears in the room without echo and canceller;
 - own: the agent's words that it hears, which a client takes for the caller's;
-- voice: how far all that is not the caller's voice is below it while he talks over the agent, in dB; with "none" that
-  is the echo. WebRTC's filters move phases, which counts against it here, as nothing in the other columns does;
+- share: how much of the energy of those words arrives, in percent of what it would be without echo and canceller;
 - delay, drift: what the canceller reports at the end, in ms and ppm;
 - us: CPU microseconds per 20 ms, in the cheapest second of 3 to 10 s. Run it alone on a quiet machine.
 
@@ -38,7 +37,7 @@ from callwright.audio.echo import Canceller, NoCanceller
 from callwright.audio.echo_kalman import KalmanCanceller
 from callwright.audio.formats import PCM
 from callwright.audio.resample import resample
-from callwright.sim.ear import Ear
+from callwright.sim.ear import Ear, Placement
 from callwright.sim.room.responses import DRY, ROOMS, load_response
 from callwright.sim.speech import RATE_HZ, Speech
 
@@ -48,7 +47,6 @@ AGENT = ("greeting", "check-in-deposit", "check-in-early", "check-in-wifi", "boo
 CALLER = ("ask-parking", "ask-pool", "look-up-okafor")
 SECONDS = 30
 ALONE_S = (2.3, 4.3), (8.0, 11.0), (24.5, 28.5)
-TOGETHER_S = 11.0, 24.0
 
 
 @dataclass(frozen=True)
@@ -154,6 +152,13 @@ def words(samples: PCM, rate_hz: int) -> tuple[set[tuple[str, int]], int]:
     return callers, sum(word.kind == "agent" for word in heard)
 
 
+def share(samples: PCM, scene: Scene, rate_hz: int) -> float:
+    """How much of the caller's words arrives, 0 to 1, on average."""
+    said = zip(CALLER, scene.caller_at_s, strict=True)
+    places = [Placement(line, 0, len(BANK[line].words), round(at_s * 1000)) for line, at_s in said]
+    return float(np.mean([word.share for word in EAR.follow(resample(samples, rate_hz, RATE_HZ), RATE_HZ, places)]))
+
+
 def below_db(loud: np.ndarray, soft: np.ndarray, span_s: tuple[float, float], rate_hz: int) -> float:
     """How much softer the second is, over a span."""
     span = slice(*(int(at_s * rate_hz) for at_s in span_s))
@@ -183,12 +188,13 @@ def row(scene: Scene, make: Callable[[int], Canceller], rate_hz: int) -> str:
     erle = [f"{below_db(played.echo, rest, span, rate_hz):5.1f}" if scene.gain else "    -" for span in ALONE_S]
     if min(scene.caller_at_s) < ALONE_S[0][1]:
         erle[0] = "    -"
-    there, _ = words(as_pcm(played.caller), rate_hz)
+    alone = as_pcm(played.caller)
+    there, _ = words(alone, rate_hz)
     kept, own = words(out, rate_hz)
     report = canceller.report
     said = "    -      -" if report.delay_ms is None else f"{report.delay_ms:5} {report.drift_ppm:6}"
-    voice = below_db(played.caller, rest, TOGETHER_S, rate_hz)
-    return f"{' '.join(erle)}  {len(kept & there):3}/{len(there):<3} {own:4} {voice:6.1f} {said} {cost_us:5.0f}"
+    arrived = share(out, scene, rate_hz) / share(alone, scene, rate_hz)
+    return f"{' '.join(erle)}  {len(kept & there):3}/{len(there):<3} {own:4} {arrived:5.0%} {said} {cost_us:5.0f}"
 
 
 def cancellers() -> Iterator[tuple[str, Callable[[int], Canceller]]]:
@@ -208,7 +214,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
     found = list(cancellers())
-    print(f"{'scene':34} canceller   2 s    on after    words  own  voice delay  drift    us")
+    print(f"{'scene':34} canceller   2 s    on after    words  own share delay  drift    us")
     for scene in SCENES:
         for name, make in found:
             if asked.only in scene.name:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callwright.audio.echo import CANCELS, ECHO_FRAME_MS, EchoReport, NoCanceller, OutputDevice
-from callwright.audio.echo_kalman import KalmanCanceller
+from callwright.audio.echo_kalman import KalmanCanceller, Timing
 from callwright.audio.formats import PCM
 from callwright.audio.levels import level_dbfs
 from callwright.errors import AudioFormatError
@@ -124,6 +124,15 @@ def test_a_loudspeaker_with_a_clock_of_its_own_is_followed(ppm: int) -> None:
     played = settled(40, ppm)
     assert played.report.drift_ppm == pytest.approx(ppm, abs=25)
     assert removed_db(played.echo, played.out.astype(float), 4, 7) > 18
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_no_clock_is_believed_to_be_off_by_more_than_500_ppm(sign: int) -> None:
+    timing = Timing(FRAME)
+    predicted = voice(0.01, seed=1).astype(np.float32)
+    for _ in range(1_000):
+        timing.correct(predicted, sign * np.gradient(predicted))
+    assert timing.drift == pytest.approx(-sign * 500e-6 * FRAME)
 
 
 def test_a_caller_who_talks_over_the_agent_is_kept() -> None:

@@ -46,8 +46,9 @@ def test_a_fraction_of_a_sample_gives_what_lies_between(delay: float) -> None:
 
 def test_it_is_read_neither_before_it_is_heard_nor_after_it_is_gone() -> None:
     far, _ = filled()
-    far.move(-1)
+    assert far.move(1)
+    assert not far.move(-2)
     assert far.delay == 0
-    far.move(1e6)
+    assert not far.move(1e6)
     assert far.delay == DELAY_MAX
     assert len(far.read(READ)) == READ

@@ -35,9 +35,11 @@ class FarEnd:
         self._samples[: -self._frame - _HALF] = self._samples[self._frame : -_HALF]
         self._samples[-self._frame - _HALF : -_HALF] = far
 
-    def move(self, samples: float) -> None:
-        """Read later by so many samples, or earlier; never before 0 nor past what is kept."""
-        self.delay = min(max(self.delay + samples, 0.0), float(self._delay_max))
+    def move(self, samples: float) -> bool:
+        """Read later by so many samples, or earlier; False where that is before 0 or past what is kept."""
+        wanted = self.delay + samples
+        self.delay = min(max(wanted, 0.0), float(self._delay_max))
+        return self.delay == wanted
 
     def read(self, count: Samples) -> Floats:
         """The last ``count`` samples, as they were `delay` samples ago."""

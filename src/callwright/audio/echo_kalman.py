@@ -31,6 +31,8 @@ _LEAD_MS: Final[Ms] = 5
 """So much before the strongest echo the filter begins."""
 _MOVED_MS: Final[Ms] = 1
 """An echo that is found this far from where it was has moved; what is less is left to the timing."""
+_DRIFT_PPM_MAX: Final = 500
+"""Clocks of sound cards differ by up to 200 ppm."""
 
 
 class Timing:
@@ -45,7 +47,8 @@ class Timing:
     _STEER: Final = 0.1
     _LEARN: Final = 2e-3
 
-    def __init__(self) -> None:
+    def __init__(self, frame: Samples) -> None:
+        self._drift_max = _DRIFT_PPM_MAX * frame / 1e6
         self._along = 0.0
         self._steep = 0.0
         self.drift = 0.0
@@ -59,7 +62,7 @@ class Timing:
         lag = min(max(self._along / self._steep, -self._LAG_MAX), self._LAG_MAX)
         loud = float(predicted @ predicted)
         lag *= loud / (loud + float(missed @ missed) + len(missed))
-        self.drift += self._LEARN * lag
+        self.drift = min(max(self.drift + self._LEARN * lag, -self._drift_max), self._drift_max)
         return self.drift + self._STEER * lag
 
 
@@ -77,7 +80,7 @@ class KalmanCanceller(FrameCanceller):
         self._far = FarEnd(self._frame, DELAY_MS_MAX * self._per_ms, self._span)
         self._path = EchoPath(self._frame, partitions)
         self._finder = DelayFinder(rate_hz)
-        self._timing = Timing()
+        self._timing = Timing(self._frame)
         self._trust = Trust()
         self._hush = Hush()
         self._seat: float | None = None
@@ -93,7 +96,8 @@ class KalmanCanceller(FrameCanceller):
         predicted = self._path.predict()
         heard = near.astype(np.float32)
         missed = heard - predicted
-        self._far.move(self._timing.correct(predicted, missed))
+        if not self._far.move(self._timing.correct(predicted, missed)):
+            self._timing.drift = 0.0  # the end of what is kept: there the filter follows alone
         self._path.learn(missed)
         left = self._trust.take_out(heard, predicted)
         if self._seat is not None:
