@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from callwright.declare.agent import openai as openai
     from callwright.declare.agent import plain as plain
     from callwright.declare.agent import polyai as polyai
+    from callwright.declare.digits import Digits as Digits
     from callwright.declare.notices import Recording as Recording
     from callwright.declare.tools import Context as Context
     from callwright.declare.tools import Facts as Facts
@@ -54,6 +55,7 @@ _PLACES = {
     "ConnectionFailed": "errors",
     "Context": "declare.tools",
     "DeclarationError": "errors",
+    "Digits": "declare.digits",
     "Ending": "core.session",
     "Facts": "declare.tools",
     "Ledger": "runtime.dispatcher",
@@ -89,6 +91,7 @@ __all__ = [
     "ConnectionFailed",
     "Context",
     "DeclarationError",
+    "Digits",
     "Ending",
     "Facts",
     "Ledger",

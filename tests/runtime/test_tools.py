@@ -7,7 +7,7 @@ import contextlib
 import logging
 import re
 import time
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
@@ -40,6 +40,13 @@ async def look(ctx: cw.Context[str], order: str, count: int = 1, kind: Literal["
     """Look."""
     contexts.append(ctx)
     return {"order": order, "count": count, "kind": kind, "deps": ctx.deps}
+
+
+@desk.tool
+async def look_up(ctx: cw.Context[str], number: Annotated[str, cw.Digits(8)]) -> cw.Facts:
+    """Look up a number that is dictated."""
+    contexts.append(ctx)
+    return {"number": number}
 
 
 @desk.tool
@@ -199,6 +206,21 @@ def test_c087_arguments_that_do_not_fit_are_told_to_the_model(arguments: str) ->
     end = the_end("look", arguments)
     assert end.outcome is ToolOutcome.RAISED
     assert problem(end).startswith("the arguments do not fit the tool: ")
+
+
+def test_c146_half_a_number_runs_nothing_and_the_whole_one_does() -> None:
+    """The caller says 4 1 7, 8 8 2, 0 9 with pauses, and the model calls behind every one of them."""
+    contexts.clear()
+    for number, so_many in (("417", 3), ("417 882", 6)):
+        half = the_end("look_up", f'{{"number": "{number}"}}')
+        assert half.outcome is ToolOutcome.RAISED
+        assert problem(half).startswith(f"number is incomplete: it has {so_many} of 8 digits, so nothing was done.")
+        assert "ask for the rest" in problem(half)
+    assert contexts == []
+    whole = the_end("look_up", '{"number": "417-882 09"}')
+    assert whole.outcome is ToolOutcome.RETURNED
+    assert msgspec.json.decode(whole.output) == {"number": "41788209"}
+    assert len(contexts) == 1
 
 
 def test_a_tool_that_takes_too_long_is_stopped_and_its_effect_is_called_unknown() -> None:

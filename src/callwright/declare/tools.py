@@ -2,8 +2,9 @@
 
 The signature is the declaration. The first parameter is the call's ``Context``; every other one is an argument for
 the model to fill, of a type that JSON can carry (str, int, float, bool, ``Literal``, lists of these, ``X | None``),
-with ``Annotated[type, "description"]`` where the name does not say it all. A ``Spoken`` argument is said aloud to the
-caller while the tool runs: it is a plain string without a default, since models skip what is optional.
+with ``Annotated[type, "description"]`` where the name does not say it all, and ``Annotated[str, Digits(8)]`` for a
+number that is dictated. A ``Spoken`` argument is said aloud to the caller while the tool runs: it is a plain string
+without a default, since models skip what is optional.
 
 Whatever cannot be declared is a DeclarationError that begins with file and line.
 """
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NewType, Pro
 
 from callwright.core.toolcalls import AfterOutput
 from callwright.declare.actions import Action, Terms
+from callwright.declare.digits import Digits, checked
 from callwright.errors import DeclarationError, Refuse, UsageError
 from callwright.ids import Ms, ToolCallId
 
@@ -119,6 +121,19 @@ class Tool:
     """How long its function may take."""
     action: Action | None = None
     """What its function plans; None for a tool that only reads."""
+    numbers: Mapping[str, Digits] = field(default_factory=dict)
+    """The arguments that are numbers of a known length."""
+
+    def read(self, arguments: str) -> dict[str, Any]:
+        """The model's JSON as arguments by name.
+
+        Raises msgspec.MsgspecError, UnicodeError or RecursionError where it is not what was declared, and UsageError,
+        worded for the model, where a number has not the digits that it needs.
+        """
+        import msgspec
+
+        given = msgspec.json.decode(arguments or "{}", type=self.arguments)
+        return checked(msgspec.structs.asdict(given), self.numbers)
 
     def schema(self, *, spoken: bool) -> dict[str, object]:
         """The tool as the model is told of it; ``spoken`` says whether its provider speaks spoken arguments.
@@ -182,7 +197,8 @@ def declare_tool(
             "for example goodbye: callwright.Spoken"
         )
     struct, schema = _arguments(name, arguments, hints, place)
-    return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms, action)
+    numbers = {parameter.name: digits for parameter in arguments if (digits := _digits(hints[parameter.name]))}
+    return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms, action, numbers)
 
 
 def place_of(function: ToolFunction | ActionFunction) -> str:
@@ -210,6 +226,15 @@ def _hints(function: ToolFunction | ActionFunction, place: str) -> dict[str, Any
         ) from problem
 
 
+def _digits(hint: Any) -> Digits | None:
+    """How many digits an argument has, where that is declared."""
+    return next((extra for extra in _extras(hint) if isinstance(extra, Digits)), None)
+
+
+def _extras(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
+
+
 def _bare(hint: Any) -> Any:
     return typing.get_args(hint)[0] if typing.get_origin(hint) is Annotated else hint
 
@@ -224,6 +249,8 @@ def _check(parameter: inspect.Parameter, hints: Mapping[str, Any], what: str) ->
     if parameter.name not in hints:
         raise DeclarationError(f"{what}: has no annotation; write its type, for example {parameter.name}: str")
     hint = hints[parameter.name]
+    if _digits(hint) and _bare(hint) not in (str, str | None):
+        raise DeclarationError(f"{what}: a number with Digits is a str, whose zeros in front count")
     if not _mentions_spoken(hint):
         return
     if _bare(hint) is not Spoken:
@@ -272,6 +299,6 @@ def _kind(hint: Any) -> Any:
     if origin in _UNIONS:
         return Union[tuple(_kind(each) for each in inner)]  # noqa: UP007 - how many they are is not known here
     if origin is Annotated:
-        description = next((extra for extra in inner[1:] if isinstance(extra, str)), None)
-        return Annotated[_kind(inner[0]), msgspec.Meta(description=description)]
+        said = [str(extra) for extra in inner[1:] if isinstance(extra, str | Digits)]
+        return Annotated[_kind(inner[0]), msgspec.Meta(description=", ".join(said) or None)]
     raise TypeError(f"{hint} is none of str, int, float, bool, Literal[...], list[...] and X | None of these")

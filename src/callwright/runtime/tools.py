@@ -121,13 +121,15 @@ class ToolRunner(Generic[Deps]):
     async def _outcome(self, command: StartTool) -> Output:
         tool = self._tools[command.name]
         try:
-            arguments = msgspec.json.decode(command.arguments or "{}", type=tool.arguments)
+            arguments = tool.read(command.arguments)
+        except UsageError as problem:
+            return ToolOutcome.RAISED, _problem(str(problem)), None
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
             return ToolOutcome.RAISED, _problem(f"the arguments do not fit the tool: {problem}"), None
         context = Context(self._deps, self._party, command.tool_call_id, self.actions)
         is_action = tool.action is not None
         try:
-            result = await tool.function(context, **msgspec.structs.asdict(arguments))
+            result = await tool.function(context, **arguments)
             if tool.action is None:
                 return ToolOutcome.RETURNED, _text(result), None
             if isinstance(result, Refuse):
