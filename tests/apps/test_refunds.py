@@ -21,7 +21,6 @@ from callwright.sim.agents import tools_of
 from callwright.sim.models import SystemNote, ToolAnswered
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, load_scenario
-from callwright.sim.speech import Speech
 from callwright.sim.world import OURS, Options, play
 
 SCENARIOS = files("callwright.apps.refunds") / "scenarios"
@@ -40,7 +39,7 @@ def call(name: str, seed: int = 1, client: str = OURS) -> CallRecord:
 
 
 def figures(record: CallRecord) -> CallFigures:
-    return measure_call(record, Speech.load(scenario(record.scenario).speech))
+    return measure_call(record, scenario(record.scenario).lines)
 
 
 def outputs(record: CallRecord) -> list[str]:
