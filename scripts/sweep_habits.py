@@ -5,7 +5,8 @@
 
 Prints a Markdown table with one row for each habit. Exits with 1 if one shows in fewer than a quarter of the runs, or
 if in any run an effect was made twice, an outcome was lost, a false claim was left as it was, record and book do not
-agree, or the call did not try what it was meant to.
+agree, or the call did not try what it was meant to. An outcome that the model would not say, asked for three times, is
+untold and not lost: it is on the list of what is owed outside the call.
 """
 
 from __future__ import annotations
@@ -73,12 +74,10 @@ def plan_of(habit: str) -> Plan:
 
 
 def holds(figures: CallFigures) -> bool:
-    """Whether it was done once, and each outcome and each correction was heard, or is on the list of what is owed."""
-    duplicates, lost, false, corrected = (
-        sum(figures.values.get(name, ()))
-        for name in ("duplicate_effects", "outcomes_lost", "false_claims_heard", "corrections_heard")
-    )
-    return not (figures.void or figures.violations or duplicates or lost or false > corrected)
+    """Whether it was done once, and what became of it was heard last, or is on the list of what is owed."""
+    duplicates, untold, lost, false, corrected = (sum(figures.values.get(name, ())) for name in COUNTED)
+    is_left_false = false > corrected and not untold
+    return not (figures.void or figures.violations or duplicates or lost or is_left_false)
 
 
 if __name__ == "__main__":
