@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from callwright.cli.options import Setup
 from callwright.cli.playing import ROOTS, Plan, make_plan, play_one
-from callwright.cli.show import MISDONE
 from callwright.measure.batch import RunResult
+from callwright.measure.outcome import MISDONE
 from callwright.sim.scenario import find_scenarios, load_scenario
 
 

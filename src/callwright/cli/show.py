@@ -17,6 +17,7 @@ from rich.text import Text
 from callwright.cli.playing import Plan, Played
 from callwright.measure.batch import runs_shown
 from callwright.measure.figures import METRICS
+from callwright.measure.outcome import seconds, what_went_right, what_went_wrong, words
 from callwright.sim.speech import normalise
 from callwright.sim.world import OURS
 
@@ -67,8 +68,6 @@ HEADLINE_ACTING: Mapping[str, str] = {
     "unheard_words_in_transcript": "unheard words in the transcript",
 }
 """Those of a call in which something may be done on the world."""
-MISDONE = ("duplicate_effects", "missing_effects", "untold_at_hangup", "false_claims_heard")
-"""The figures of which each is 0 where what was asked for was done once, and told as it is."""
 
 
 def call(played: Played, directory: Path) -> None:
@@ -334,20 +333,20 @@ def _when(at_ms: Ms) -> str:
 def pickup(record: CallRecord, figures: CallFigures) -> Text:
     """What became of the caller's first words."""
     ready_ms = record.session_ready_ms
-    parts = ["the session was never ready" if ready_ms is None else f"session ready after {_seconds(ready_ms)}"]
-    parts += [f"{_seconds(record.held_sent_ms)} held and sent"] if record.held_sent_ms else []
-    lost_ms, words = (sum(figures.values.get(name, ())) for name in ("pickup_lost_ms", "pickup_lost_words"))
+    parts = ["the session was never ready" if ready_ms is None else f"session ready after {seconds(ready_ms)}"]
+    parts += [f"{seconds(record.held_sent_ms)} held and sent"] if record.held_sent_ms else []
+    lost_ms, count = (sum(figures.values.get(name, ())) for name in ("pickup_lost_ms", "pickup_lost_words"))
     if not lost_ms:
         return Text(", ".join([*parts, "nothing lost"]))
-    lost = f"{_seconds(lost_ms)} lost" + (f" with {_words(words)}" if words else "")
+    lost = f"{seconds(lost_ms)} lost" + (f" with {words(count)}" if count else "")
     return Text.assemble(", ".join(parts), ", ", (lost, "red"))
 
 
 def goodbye(record: CallRecord, figures: CallFigures, farewell: HeardFarewell, *, is_last: bool) -> Text:
     """What was heard of a goodbye, and what came of it."""
-    whole = _seconds(farewell.whole_ms)
+    whole = seconds(farewell.whole_ms)
     at = "" if farewell.started_ms is None else f"{_clock(farewell.started_ms)} "
-    heard = f"heard whole, {whole}" if farewell.is_whole else f"heard for {_seconds(farewell.heard_ms)} of {whole}"
+    heard = f"heard whole, {whole}" if farewell.is_whole else f"heard for {seconds(farewell.heard_ms)} of {whole}"
     text = Text(at + heard)
     if not is_last:
         return text.append(", taken back: the call went on")
@@ -359,10 +358,6 @@ def goodbye(record: CallRecord, figures: CallFigures, farewell: HeardFarewell, *
         return text.append(", cut off by the hang-up", style="red")
     (after_ms,) = figures.values["open_after_goodbye_ms"]
     return text.append(f", hung up {after_ms:.0f} ms after it")
-
-
-def _seconds(ms: float) -> str:
-    return f"{ms / 1000:.2f} s"
 
 
 def _clock(ms: Ms) -> str:
@@ -381,63 +376,10 @@ def _headline(played: Played) -> Text:
 
 def _sentence(played: Played) -> Text:
     """What came of the call: what went wrong, one sentence each, or that nothing did."""
-    told = [*_misdone(played), *_lost(played), *_misbelieved(played)]
-    if told:
-        return Text(" ".join(told), style="bold red")
-    right = "Client and server believe what the caller heard, and nothing else."
-    if any(farewell.is_whole for farewell in played.run.figures.farewells[-1:]):
-        right += " No word of the caller's was lost, and he heard the whole goodbye."
-    if played.record.book:
-        right += " What was done was done once, and he heard the outcome."
-    return Text(right, style="bold green")
-
-
-def _misdone(played: Played) -> Iterator[str]:
-    """What went wrong with what was to be done on the world, and with the telling of it."""
-    values = played.run.figures.values
-    twice, missing, untold, false = (sum(values.get(name, ())) for name in MISDONE)
-    if twice:
-        yield f"The provider's book holds {_count(twice, 'effect')} too many."
-    if missing:
-        yield f"The provider's book lacks {_count(missing, 'effect')} that the caller asked for."
-    if untold:
-        yield f"The caller never heard what became of {_count(untold, 'effect')}."
-    if false:
-        yield f"He was told {_count(false, 'time')} what was not so."
-
-
-def _lost(played: Played) -> Iterator[str]:
-    """What did not get across at the edges of the call."""
-    values = played.run.figures.values
-    if words := sum(values.get("pickup_lost_words", ())):
-        yield f"The model never heard {_words(words)} of the caller's."
-    for farewell in played.run.figures.farewells[-1:] if played.record.ended_by == "agent" else ():
-        if not farewell.is_whole:
-            yield f"The caller heard {_seconds(farewell.heard_ms)} of a goodbye of {_seconds(farewell.whole_ms)}."
-    if sum(values.get("late_talk_over", ())):
-        yield "He was hung up on while he spoke."
-
-
-def _misbelieved(played: Played) -> Iterator[str]:
-    """What client and server have wrong of what was heard."""
-    values = played.run.figures.values
-    unheard, in_history, missing = (
-        sum(values.get(name, ()))
-        for name in ("unheard_words_in_transcript", "unheard_words_in_history", "heard_words_missing")
-    )
-    if unheard or in_history:
-        who = f"{played.record.client}'s record holds {_words(unheard)} that the caller never heard"
-        yield f"{who}; the server's history {_words(in_history)}."
-    elif missing:
-        yield f"{played.record.client}'s record lacks {_words(missing)} that the caller heard."
-
-
-def _words(count: float) -> str:
-    return _count(count, "word") if count else "no words"
-
-
-def _count(count: float, noun: str) -> str:
-    return f"{count:g} {noun}{'s' * (count != 1)}"
+    wrong = what_went_wrong(played.record, played.run.figures)
+    if wrong:
+        return Text(" ".join(wrong), style="bold red")
+    return Text(what_went_right(played.record, played.run.figures), style="bold green")
 
 
 def _figures_table(figures: CallFigures) -> Table:
