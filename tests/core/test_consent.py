@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -169,6 +170,31 @@ def test_new_terms_need_a_read_back_of_their_own():
     call.at(call.now_ms, proposed(2, consent=on.Consent(2, "hash of others")))
     answers(call, "Yes.")
     assert decided(call) == []
+
+
+def name_of(text: str, rev: int) -> on.FactChanged:
+    """A refund in a name that has to be heard is proposed, in this revision."""
+    fact = proposed(rev, consent=on.Consent(rev, f"hash of {text}"), texts=(("name", text),))
+    return replace(fact, facts=replace(fact.facts, must_hear=("amount", "name")))
+
+
+def test_c145_after_a_refusal_a_name_that_sounds_like_another_counts_only_spelled():
+    """The order of the case: Reed is read back, "No, R-E-I-D", and what is proposed then is read back twice."""
+    named = "That is a refund of 32 dollars with name {}. Shall I go ahead?"
+    call = Call(BOTH_LINES[0], tools=TOOLS)
+    call.at(0, name_of("Reed", 1))
+    turns = (("Reed", "No, R-E-I-D."), ("Reid", "Yes."), ("R-E-I-D", "Yes."))
+    for number, (name, answer) in enumerate(turns):
+        call.reply(ResponseId(f"said{number}"), ItemId(f"said{number}"), 8_000, named.format(name), speed=4)
+        call.at(int(call.line.free_ms) + 20)
+        answers(call, answer, item_id=ItemId(f"answer{number}"))
+        if number == 0:
+            assert decided(call) == [do.Withdraw(OP)]
+            call.at(call.now_ms + 100, name_of("Reid", 2))
+            assert any("letter by letter" in str(command) for _, command in call.log)
+        call.at(call.now_ms + 200)
+        assert len(decided(call)) == 1 + (number == 2)
+    assert decided(call)[-1] == do.Authorize(OP, 2, "hash of Reid")
 
 
 def test_what_is_decided_otherwise_needs_no_yes():

@@ -440,6 +440,55 @@ def test_a_no_withdraws_it() -> None:
     assert facts[-1].facts.milestone.value == "cancelled"
 
 
+@asking.action(
+    kind="refund",
+    provider="payments",
+    details=("name",),
+    must_hear=("amount", "name"),
+    slot="named",
+    authority=cw.Authority.CALLER,
+)
+async def refund_by_name(ctx: cw.Context[Any], order: str, name: str, holding: cw.Spoken) -> cw.Terms:
+    """Refund an order in somebody's name."""
+    return cw.Terms(subject=f"order:{order}", amount=cw.Money(3200, "USD"), details={"name": name})
+
+
+def test_c145_a_name_that_was_refused_is_read_back_letter_by_letter_and_done_as_spelled() -> None:
+    shop = Shop()
+    facts: list[FactChanged] = []
+    read_back: list[str] = []
+
+    async def go(ledger: Ledger) -> None:
+        joint = Actions(asking.tools, ledger, PARTY, handle=facts.append, note=pytest.fail)
+        joint.open()
+        joint.ready()
+        tool = asking.tools["refund_by_name"]
+        assert tool.action is not None
+        for name in ("Reed", "Reid"):
+            terms = cw.Terms("order:4417", cw.Money(3200, "USD"), CARDS["4242"], details={"name": name})
+            _, text, _ = await joint.ask(tool, tool.action, terms)
+            read_back.append(json.loads(text)["read_back"])
+            consent = facts[-1].consent
+            assert consent is not None
+            assert shop.sends == []
+            if name == "Reed":
+                joint.commands[do.Withdraw](do.Withdraw(facts[-1].op_id))
+            else:
+                joint.commands[do.Authorize](do.Authorize(facts[-1].op_id, consent.rev, consent.params_hash))
+            await asyncio.sleep(10)
+        await joint.close()
+
+    play(shop, go)
+    assert read_back == [
+        f"That is a refund of 32 dollars to the Visa ending in 4 2 4 2 with name {name}. Shall I go ahead?"
+        for name in ("Reed", "R-E-I-D")
+    ]
+    assert len(shop.sends) == 1
+    done = facts[-1]
+    assert (done.facts.milestone, done.facts.texts) == ("confirmed", (("name", "Reid"),))
+    assert done.sentence == "The refund of 32 dollars to the Visa ending in 4 2 4 2 with name Reid is done."
+
+
 def test_in_a_call_a_plain_yes_to_the_read_back_sends_it_and_the_outcome_is_told() -> None:
     shop = Shop()
     read_back = "That is a refund of 32 dollars to the Visa ending in 4 2 4 2. Shall I go ahead?"

@@ -14,6 +14,7 @@ from functools import lru_cache
 from callwright.claims.clauses import Clause, Reading
 from callwright.claims.facts import ClaimFacts, Span
 from callwright.claims.numbers import numbers_of
+from callwright.claims.spelling import is_spelled
 from callwright.claims.words import plain, tokens_of
 
 BRANDS = {
@@ -150,7 +151,10 @@ class Fields:
         )
 
     def _text(self, clauses: Sequence[Clause], value: str) -> tuple[Found, Span]:
-        """A text is looked for word by word, a number by its readings; another text is not known for a wrong one."""
+        """A text is looked for word by word and letter by letter, a number by its readings.
+
+        Another text is not known for a wrong one.
+        """
         wanted = plain(value)
         groups = numbers_of(tokens_of(value)).groups
         for clause in clauses:
@@ -160,12 +164,22 @@ class Fields:
                 if any(group.readings == groups[0].readings and not self._reading.is_torn(group) for group in here):
                     return Found.AFFIRMED, clause.span
                 continue
-            said = [token.text for token in self._reading.tokens if clause.span[0] <= token.word < clause.span[1]]
-            said = [word for word in said if word[0].isalnum()]
+            said = self._words([clause])
             starts = range(len(said) - len(wanted) + 1)
             if wanted and any(said[at : at + len(wanted)] == wanted for at in starts):
                 return Found.AFFIRMED, clause.span
+        if clauses and self.is_spelled(clauses, value):
+            return Found.AFFIRMED, clauses[-1].span
         return Found.ABSENT, (0, 0)
+
+    def is_spelled(self, clauses: Sequence[Clause], value: str) -> bool:
+        """Whether a text is said letter by letter, with or without commas between."""
+        return is_spelled(value, self._words(clauses), cut=self._reading.cut)
+
+    def _words(self, clauses: Sequence[Clause]) -> list[str]:
+        spans = [clause.span for clause in clauses]
+        said = [token for token in self._reading.tokens if any(start <= token.word < end for start, end in spans)]
+        return [token.text for token in said if token.text[0].isalnum()]
 
 
 @lru_cache(maxsize=256)

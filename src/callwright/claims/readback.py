@@ -59,18 +59,23 @@ _MURMUR = re.compile(
 )
 
 
-def is_read_back(heard: Heard, facts: ClaimFacts) -> bool:
+def is_read_back(heard: Heard, facts: ClaimFacts, *, spelled: bool = False) -> bool:
     """Whether a reply asked for consent, and named every field that must be heard, rightly.
 
     It must have been heard to its end, end with a question that is not "anything else?", and not say that all is done.
+    ``spelled`` wants texts that must be heard letter by letter: Reid and Reed sound alike.
     """
     reading = read(heard)
     if not reading.clauses or heard.is_cut or not heard.certain.rstrip('" ').endswith("?"):
         return False
     if triggers.PARTING.match(reading.clauses[-1].text) or claimed(heard, facts).said is not Said.NOTHING:
         return False
-    found = Fields(reading, facts).look(reading.clauses)
+    fields = Fields(reading, facts)
+    found = fields.look(reading.clauses)
     if any(state is Found.WRONG for state, _ in found.values()):
+        return False
+    texts = [value for name, value in facts.texts if name in facts.must_hear] if spelled else []
+    if not all(fields.is_spelled(reading.clauses, value) for value in texts if not value.isdecimal()):
         return False
     return all(found[name][0] is Found.AFFIRMED for name in facts.must_hear)
 

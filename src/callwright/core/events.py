@@ -243,6 +243,11 @@ class Consent:
     rev: int
     params_hash: str
 
+    @property
+    def is_anew(self) -> bool:
+        """Whether something was proposed before and not agreed to, so that names are read back letter by letter."""
+        return self.rev > 1
+
 
 @dataclass(frozen=True, slots=True)
 class FactChanged:

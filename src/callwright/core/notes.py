@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 
 from callwright.claims.facts import Milestone, Said
-from callwright.core.events import FactChanged
+from callwright.core.events import Consent, FactChanged
 
 OUTCOMES = (Milestone.CONFIRMED, Milestone.FAILED, Milestone.UNKNOWN, Milestone.CANCELLED, Milestone.REVERSED)
 """What a caller is owed. What is still under way he may be told; nothing is owed for it."""
@@ -28,6 +28,7 @@ ASK_FOR_A_YES = (
     "Nothing is done before the caller's yes. Read exactly these terms back to the caller and ask whether to go ahead; "
     "end with that question, and wait for a plain yes."
 )
+SPELL_IT = " Names that must be heard are spelled letter by letter now: R-E-I-D."
 NEEDS_LEAVE = "Nothing is done before somebody has allowed it. If the caller asks, say this and no more."
 EARLIER = "This is from an earlier call. If it comes up, say this and no more."
 AGAIN = "The caller has not heard this. Tell the caller now, in these words, before anything else."
@@ -73,8 +74,13 @@ def _next(fact: FactChanged) -> str:
     if fact.facts.milestone in OUTCOMES:
         return TELL
     if fact.facts.milestone is Milestone.PROPOSED:
-        return ASK_FOR_A_YES if fact.consent else NEEDS_LEAVE
+        return f"{ASK_FOR_A_YES}{_spelling(fact, fact.consent)}" if fact.consent else NEEDS_LEAVE
     return UNDER_WAY
+
+
+def _spelling(fact: FactChanged, consent: Consent) -> str:
+    has_names = any(name in fact.facts.must_hear for name, _ in fact.facts.texts)
+    return SPELL_IT if consent.is_anew and has_names else ""
 
 
 def _note(fact: FactChanged, then: str) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from callwright.claims.readback import is_read_back
+from callwright.claims.words import Heard
 from callwright.core.commands import PostFacts
 from callwright.core.consent import Consents
 from callwright.core.events import FactChanged
@@ -212,7 +213,7 @@ class Tellings:
         asked = [
             op_id
             for op_id in self._consents.wanted()
-            if self._is_after(reply, now[op_id]) and is_read_back(heard, now[op_id].facts)
+            if self._is_after(reply, now[op_id]) and _is_read_back(heard, now[op_id])
         ]
         if len(asked) == 1:
             asked_ms = reply.settled_ms[turn.item_id] + self._latency_ms
@@ -247,3 +248,7 @@ class Tellings:
 
     def _keep(self) -> None:
         self._out.add(*self._told.take_records())
+
+
+def _is_read_back(heard: Heard, fact: FactChanged) -> bool:
+    return is_read_back(heard, fact.facts, spelled=fact.consent is not None and fact.consent.is_anew)

@@ -7,6 +7,7 @@ to say.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from callwright.declare.actions import Authority, Money, Terms
@@ -83,19 +84,22 @@ OUTCOMES = (*_SETTLED, State.UNKNOWN.value)
 
 def sentence(operation: Operation) -> str:
     """The canonical sentence of an operation, in English."""
-    said = SENTENCES[operation.milestone].format(what=what(operation.kind, operation.terms))
+    named = what(operation.kind, operation.terms, operation.must_hear.split(","))
+    said = SENTENCES[operation.milestone].format(what=named)
     wish = {None: "", NOTHING_INSTEAD: WITHDRAWING}.get(operation.amend_json, AMENDING)
     return f"{said}{wish}{ESCALATED if operation.escalated else ''}"
 
 
-def what(kind: str, terms: Terms) -> str:
+def what(kind: str, terms: Terms, must_hear: Sequence[str] = (), say: Callable[[str], str] = str) -> str:
     """An action with its terms, for example ``refund of 32 dollars to the Visa ending in 4 2 4 2``.
 
-    One without an amount is known by its subject: ``cancellation of order 5 5 3 0``.
+    One without an amount is known by its subject: ``cancellation of order 5 5 3 0``. Details that must be heard come
+    behind, as ``say`` writes them: ``booking of table 4 with name Reid``.
     """
     amount = f" of {spoken_money(terms.amount) if terms.amount else spoken_subject(terms.subject)}"
     card = f" to the {terms.card.brand} ending in {' '.join(terms.card.last4)}" if terms.card else ""
-    return f"{kind.replace('_', ' ')}{amount}{card}"
+    details = [f"{name.replace('_', ' ')} {say(terms.details[name])}" for name in must_hear if name in terms.details]
+    return f"{kind.replace('_', ' ')}{amount}{card}{' with ' if details else ''}{' and '.join(details)}"
 
 
 def spoken_subject(subject: str) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from callwright.claims.spelling import spelled
 from callwright.declare.actions import Authority
 from callwright.declare.tools import Facts
 from callwright.ledger.asking import Answer, Verdict
@@ -112,8 +113,9 @@ def _known(fact: FactChanged | None) -> dict[str, object]:
 def _consent(fact: FactChanged) -> dict[str, object]:
     if fact.authority is not Authority.CALLER:
         return {"next": "Nothing is done before a person has allowed it. Tell the caller this, and no more."}
+    named = what(fact.kind, fact.terms, fact.must_hear, spelled if fact.rev > 1 else str)
     return {
-        "read_back": f"That is a {what(fact.kind, fact.terms)}. Shall I go ahead?",
+        "read_back": f"That is a {named}. Shall I go ahead?",
         "next": "Nothing is done before the caller's yes. Say the read_back in these words, and wait for a plain yes.",
     }
 
