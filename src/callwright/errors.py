@@ -51,6 +51,9 @@ class IllegalTransition(CallwrightError):
         self.state = state
         self.event = event
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.machine, self.state, self.event), self.__dict__
+
 
 class ProtocolError(CallwrightError):
     """The realtime protocol was broken; raised only as one of its two subclasses."""

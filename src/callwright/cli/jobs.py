@@ -1,0 +1,180 @@
+"""Plays calls in this process, or in several at the same time.
+
+```
+this process                               worker: a fresh interpreter
+   | task ------------------------------------> | plays, measures, writes the files
+   | <------------------- run, or what it raised |
+   | closes the pipe -------------------------> | ends
+```
+
+A worker has one pipe and one task at a time. It never sees Ctrl-C: whoever gave it the task does, and ends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import pickle
+import signal
+import traceback
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from callwright.cli.playing import Plan, play_one, save
+from callwright.errors import SimulationError
+from callwright.measure.batch import RunResult
+
+Outcome: TypeAlias = RunResult | Exception
+"""What became of a task: a measured run, or what playing it raised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One call that is to be played, and where its files go; None for no files."""
+
+    plan: Plan
+    seed: int
+    out: Path | None = None
+
+
+def cores() -> int:
+    """How many processes this one may keep busy."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Batch:
+    """Calls that are played ``jobs`` at a time and taken in their order. Leave it, and nothing plays any more."""
+
+    def __init__(self, tasks: Sequence[Task], jobs: int) -> None:
+        self._outcomes = _here(tasks) if jobs == 1 else _elsewhere(tasks, min(jobs, len(tasks)))
+        self._arrived: dict[int, Outcome] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self._outcomes.close()
+
+    def run(self, number: int) -> RunResult:
+        """The run of this task, once it is there. Raises what playing it raised."""
+        while number not in self._arrived:
+            came, outcome = next(self._outcomes)
+            self._arrived[came] = outcome
+        found = self._arrived[number]
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    def finished(self, numbers: Iterable[int]) -> list[RunResult]:
+        """The runs of those of these tasks that are there by now."""
+        outcomes = [self._arrived.get(number) for number in numbers]
+        return [outcome for outcome in outcomes if isinstance(outcome, RunResult)]
+
+
+def _here(tasks: Sequence[Task]) -> Generator[tuple[int, Outcome], None, None]:
+    """Play the tasks in this process; yields the number of each with its outcome."""
+    yield from ((number, _outcome(task)) for number, task in enumerate(tasks))
+
+
+def _elsewhere(tasks: Sequence[Task], jobs: int) -> Generator[tuple[int, Outcome], None, None]:
+    """Play the tasks in as many processes; yields as ``_here`` does, as the outcomes come in."""
+    with _workers(jobs) as workers:
+        waiting = enumerate(tasks)
+        busy: dict[Connection, int] = {}
+        free = list(workers)
+        while True:
+            for pipe, (number, task) in zip(free, waiting, strict=False):
+                with contextlib.suppress(BrokenPipeError):  # one that died is told when its answer is read
+                    pipe.send(task)
+                busy[pipe] = number
+            if not busy:
+                return
+            free = [pipe for pipe in wait(list(busy)) if isinstance(pipe, Connection)]
+            for pipe in free:
+                number = busy.pop(pipe)
+                yield number, _answer(pipe, workers[pipe], tasks[number])
+
+
+def _answer(pipe: Connection, worker: BaseProcess, task: Task) -> Outcome:
+    """What a worker sends back. Raises SimulationError if it has died."""
+    try:
+        outcome: Outcome = pipe.recv()
+    except (EOFError, OSError):
+        worker.join()
+        raise SimulationError(
+            f"the process that played {task.plan.scenario.name} seed {task.seed} ended with exit code "
+            f"{worker.exitcode}; play it alone: {task.plan.replay(task.seed)}"
+        ) from None
+    return outcome
+
+
+@contextlib.contextmanager
+def _workers(count: int) -> Iterator[dict[Connection, BaseProcess]]:
+    """Processes that wait for tasks, each by its pipe; none of them outlives this."""
+    context = multiprocessing.get_context("spawn")
+    workers: dict[Connection, BaseProcess] = {}
+    resource_tracker.ensure_running()  # which lets Ctrl-C through where it is started
+    try:
+        with _ctrl_c_held_back():
+            for _ in range(count):
+                ours, theirs = context.Pipe()
+                worker: BaseProcess = context.Process(target=_work, args=(theirs,), daemon=True)
+                worker.start()
+                theirs.close()
+                workers[ours] = worker
+        yield workers
+    finally:
+        for worker in workers.values():
+            worker.terminate()
+        for pipe, worker in workers.items():
+            worker.join()
+            pipe.close()
+
+
+@contextlib.contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Processes that are started in here never see Ctrl-C; this one sees it afterwards."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _work(pipe: Connection) -> None:
+    """Play one task after the other, until there is nobody any more who gives them."""
+    with pipe, contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        while True:
+            pipe.send(_portable(_outcome(pipe.recv())))
+
+
+def _outcome(task: Task) -> Outcome:
+    try:
+        played = play_one(task.plan, task.seed)
+        if task.out:
+            save(played, task.out)
+    except Exception as problem:  # an agent's own code may raise anything
+        return problem
+    return played.run
+
+
+def _portable(outcome: Outcome) -> Outcome:
+    """The outcome as it can be sent; what was raised brings with it where, which another process does not know."""
+    if isinstance(outcome, RunResult):
+        return outcome
+    where = "".join(traceback.format_exception(outcome))
+    outcome.add_note(f"in a worker:\n{where}")
+    try:
+        pickle.loads(pickle.dumps(outcome))
+    except Exception:  # an exception may be made in any way, so that nothing is known of how it fails
+        return RuntimeError(where)
+    return outcome

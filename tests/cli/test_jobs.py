@@ -1,0 +1,119 @@
+"""Calls in several processes: the same words and bytes as in one, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.calling import callwright, variant
+from tests.cli.test_main import WITH_CTRL_C
+
+from callwright.cli.jobs import Batch, Task
+from callwright.errors import CallwrightError, IllegalTransition, SimulationError
+
+
+def test_any_number_of_jobs_tells_the_same_in_the_same_order(tmp_path: Path) -> None:
+    arguments = ("measure", variant(tmp_path, "own"), "pickup", "--client", "naive", "--json")
+    alone = callwright(*arguments)
+    together = callwright(*arguments, "--jobs", 2, "--out", tmp_path)
+    assert (together.exit_code, together.stdout, together.stderr) == (1, alone.stdout, alone.stderr)
+    assert [remark.split(":")[0] for remark in alone.stderr.splitlines()] == [
+        "FAILED own seed 1",
+        "FAILED pickup seed 1",
+    ]
+    assert len(list(tmp_path.glob("*-naive-1/call.wav"))) == 2
+
+
+@pytest.mark.parametrize("jobs", ["0", "many"])
+def test_a_number_of_jobs_that_makes_no_sense_is_refused(jobs: str) -> None:
+    result = callwright("measure", "check-in", "--jobs", jobs)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--jobs" in result.stderr
+
+
+def test_ctrl_c_ends_all_processes_and_keeps_what_was_finished() -> None:
+    """A terminal sends it to the whole group of processes. Who is left afterwards would keep standard error open."""
+    command = [sys.executable, "-c", WITH_CTRL_C, "measure", "check-in", "--client", "naive", "--json"]
+    with subprocess.Popen(
+        [*command, "--runs", "200", "--jobs", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stderr
+        told = process.stderr.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert told.startswith("FAILED check-in seed 1: ")
+    assert process.returncode == 130, stderr
+    assert "Traceback" not in stderr
+    assert " of 200 runs of check-in\n" in stderr
+    assert stdout.count("\n") == 1
+
+
+def test_a_problem_in_another_process_reads_like_one_in_this(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file", "utf-8")
+    arguments = ("measure", "check-in", "--runs", 2, "--out", tmp_path / "taken" / "below")
+    alone, together = callwright(*arguments), callwright(*arguments, "--jobs", 2)
+    assert (together.exit_code, together.stdout, together.stderr) == (2, alone.stdout, alone.stderr)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A plan that cannot be played."""
+
+    problem: type[Exception] | None
+
+    @property
+    def setup(self) -> Any:
+        if self.problem is IllegalTransition:
+            raise IllegalTransition("turns", "idle", "Reply")
+        if self.problem:
+            raise self.problem("first", "second")
+        os._exit(7)
+
+    @property
+    def scenario(self) -> Any:
+        return self
+
+    name = "broken"
+
+    def replay(self, seed: int) -> str:
+        return f"play {seed}"
+
+
+class Particular(CallwrightError):
+    """It is made of two things, and cannot be sent."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} {other}")
+
+
+def test_what_a_call_raises_reads_the_same_from_another_process_and_a_process_that_dies_is_told() -> None:
+    tasks: list[Any] = [Task(Broken(problem), 1) for problem in (KeyError, IllegalTransition, Particular, None)]
+    alone, together = Batch(tasks, 1), Batch(tasks, 2)
+    with together:
+        for number, problem in ((0, KeyError), (1, IllegalTransition)):
+            with pytest.raises(problem) as here:
+                alone.run(number)
+            with pytest.raises(problem) as there:
+                together.run(number)
+            assert str(there.value) == str(here.value)
+            assert "test_jobs.py" in there.value.__notes__[0]
+        with pytest.raises(RuntimeError, match="Particular: first second"):
+            together.run(2)
+        with pytest.raises(SimulationError, match=r"broken seed 1 ended with exit code 7; .* alone: play 1$"):
+            together.run(3)
+
+
+def test_an_illegal_transition_can_be_sent() -> None:
+    problem = pickle.loads(pickle.dumps(IllegalTransition("turns", "idle", "Reply")))
+    assert (str(problem), problem.state) == ("turns: Reply is not allowed in state idle", "idle")
