@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from callwright.ids import ItemId, MarkId, Ms
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.record import EarSpan
+from callwright.sim.room import Microphone, Noise, RoomSettings
 from callwright.sim.speech import Speech
 from callwright.sim.vloop import run_virtual
 
@@ -349,6 +351,25 @@ def test_the_caller_is_sent_and_recorded_as_he_speaks(settings: LineSettings) ->
     assert not said[: 400 * rate].any()
     assert np.abs(said[400 * rate : 1000 * rate]).max() > 3000
     assert len(said) == len(line.recording.agent)
+
+
+def test_what_a_room_makes_of_the_caller_is_recorded_beside_what_he_said() -> None:
+    room = RoomSettings(noise=Noise("street", -30))
+    caller = ScriptedCaller((Step(Trigger(Anchor.PICKUP, 400), "go-on"),), SPEECH, 8000)
+    line = SimulatedLine(PHONE, caller, Microphone(room, 8000, Random(1), cancels=False))
+    sink = Sink(line)
+
+    async def main() -> None:
+        await line.open(sink)
+        await at(line, 3000)
+        await line.hang_up()
+
+    run_virtual(main())
+    recording, sent = line.recording, b"".join(sink.frames)
+    assert sent == pcmu_encode(recording.sent[: len(sent)])
+    assert len(recording.sent) == len(recording.caller)
+    assert not recording.caller[:3200].any()
+    assert recording.sent[:3200].any()
 
 
 def test_the_caller_hears_after_the_fixed_lag_and_interrupts_what_he_hears() -> None:

@@ -19,7 +19,8 @@ import callwright.apps
 from callwright.cli.options import Pace, Setup
 from callwright.errors import UsageError
 from callwright.measure.batch import RunResult, summarise, unshown_reason, went_as_expected
-from callwright.measure.figures import METRICS, measure_call
+from callwright.measure.figures import METRICS, figures_of
+from callwright.measure.hearing import HeardCall, hear_call
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
 from callwright.sim.record import CallRecord, StereoRecording
@@ -87,8 +88,13 @@ class Played:
     """A call that was played and measured."""
 
     plan: Plan
-    record: CallRecord
+    heard: HeardCall
     run: RunResult
+
+    @property
+    def record(self) -> CallRecord:
+        """What is known of it."""
+        return self.heard.record
 
 
 def make_plan(name_or_path: str, setup: Setup) -> Plan:
@@ -121,9 +127,10 @@ def play_together(plans: Sequence[Plan], seed: int) -> list[Played]:
 
 
 def _measured(plan: Plan, seed: int, record: CallRecord) -> Played:
-    figures = measure_call(record, plan.scenario.lines)
+    heard = hear_call(record, plan.scenario.lines)
+    figures = figures_of(heard)
     verdict = judge(figures, plan.scenario.expect)
-    return Played(plan, record, RunResult(seed, hashlib.sha256(record.trace).hexdigest(), figures, verdict))
+    return Played(plan, heard, RunResult(seed, hashlib.sha256(record.trace).hexdigest(), figures, verdict))
 
 
 def save(played: Played, parent: Path) -> Path:

@@ -125,18 +125,28 @@ def _missing(call: HeardCall) -> Values:
     return (missing.total(),)
 
 
+def untold_effects(call: HeardCall) -> list[Effect]:
+    """Those of which the caller did not hear the outcome in this call."""
+    return [effect for effect in _owed(call) if _told_ms(call, effect) is None]
+
+
+def false_claims(call: HeardCall) -> list[Reply]:
+    """The replies that were heard to say what was not so."""
+    return [reply for reply, _ in _replies(call) if _is_false(call, reply)]
+
+
 def _untold(call: HeardCall) -> Values:
-    return _if_acting(call, sum(_told_ms(call, effect) is None for effect in _owed(call)))
+    return _if_acting(call, len(untold_effects(call)))
 
 
 def _lost(call: HeardCall) -> Values:
-    untold = [effect for effect in _owed(call) if _told_ms(call, effect) is None]
     owed_outside = call.record.outbox
-    return _if_acting(call, sum((each.kind, each.subject, each.slot) not in owed_outside for each in untold))
+    lost = [each for each in untold_effects(call) if (each.kind, each.subject, each.slot) not in owed_outside]
+    return _if_acting(call, len(lost))
 
 
 def _false(call: HeardCall) -> Values:
-    return _if_acting(call, sum(_is_false(call, reply) for reply, _ in _replies(call)))
+    return _if_acting(call, len(false_claims(call)))
 
 
 def _corrections(call: HeardCall) -> Values:

@@ -99,7 +99,12 @@ class CallFigures:
 
 def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
     """All figures of a finished call. ``speech`` has the recorded lines that were played in it."""
-    call = hear_call(record, speech)
+    return figures_of(hear_call(record, speech))
+
+
+def figures_of(call: HeardCall) -> CallFigures:
+    """All figures of a call that was found in its recording."""
+    record = call.record
     measured = {name: tuple(metric.values(call)) for name, metric in METRICS.items()}
     heard, touched = _lines(call)
     return CallFigures(
@@ -165,18 +170,13 @@ def _heard(call: HeardCall) -> Values:
     return [round(reply.played.ms) for reply in call.replies]
 
 
-def _unheard(reply: Reply, believed: str) -> int:
-    matched, foreign = reply.follow(believed)
-    return foreign + reply.count(Fate.UNHEARD, 0, matched)
-
-
 def _unheard_in_history(call: HeardCall) -> Values:
-    wrong = sum(_unheard(reply, reply.in_history) for reply in call.replies if not reply.outlasted_call)
+    wrong = sum(reply.unheard_in(reply.in_history) for reply in call.replies if not reply.outlasted_call)
     return _if_spoken(call, call.foreign_in_history + wrong)
 
 
 def _unheard_in_transcript(call: HeardCall) -> Values:
-    wrong = sum(_unheard(reply, reply.in_transcript) for reply in call.replies)
+    wrong = sum(reply.unheard_in(reply.in_transcript) for reply in call.replies)
     return _if_spoken(call, call.foreign_in_transcript + wrong)
 
 

@@ -101,6 +101,11 @@ class Reply:
         """How a text follows this reply."""
         return follow(text, [word.text for word in self.item.words])
 
+    def unheard_in(self, text: str) -> int:
+        """How many words of a text that is to be this reply were never heard."""
+        matched, foreign = self.follow(text)
+        return foreign + self.count(Fate.UNHEARD, 0, matched)
+
     def count(self, fate: Fate, begin: int, end: int | None = None) -> int:
         """How many of the words from ``begin`` up to ``end`` (excluded) have this fate."""
         return self.fates[begin:end].count(fate)

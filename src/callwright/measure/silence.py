@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 
 
 def dead_air_ms(call: HeardCall) -> Ms | None:
-    """The longest silence that the caller's voice begins or the agent's ends, from his first turn's end on.
+    """The length of the longest silence that the caller waits through; None if there is none."""
+    silence = longest_silence(call)
+    return None if silence is None else silence[1]
 
-    None if there is no turn of his, or nothing audible behind the first.
+
+def longest_silence(call: HeardCall) -> tuple[Ms, Ms] | None:
+    """When the longest silence that the caller's voice begins or the agent's ends began, and how long it is.
+
+    From his first turn's end on. None if there is no turn of his, or nothing audible behind the first.
     """
     if not call.turns:
         return None
@@ -34,5 +40,10 @@ def dead_air_ms(call: HeardCall) -> Ms | None:
     first_end = round(call.turns[0].end_ms * sound.rate_hz / 1000)
     audible = audible[max(0, int(np.searchsorted(audible, first_end)) - 1) :]
     begins, ends = audible[:-1], audible[1:]
-    lengths = (ends - begins - 1)[caller[begins] | agent[ends]]
-    return round(int(lengths.max()) * 1000 / sound.rate_hz) if len(lengths) else None
+    counts = np.flatnonzero(caller[begins] | agent[ends])
+    if not len(counts):
+        return None
+    lengths = (ends - begins - 1)[counts]
+    longest = int(lengths.argmax())
+    at, length = int(begins[counts[longest]]) + 1, int(lengths[longest])
+    return round(at * 1000 / sound.rate_hz), round(length * 1000 / sound.rate_hz)

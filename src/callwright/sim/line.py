@@ -253,6 +253,7 @@ class SimulatedLine:
         if self._microphone is not None:
             handed = self._pipe[-1] if self._pipe else at_ear
             samples = self._microphone.hear(samples, at_ear.samples, handed.samples)
+            self._books.microphone(samples)
         if self._sink is not None:
             is_silent = samples is self._silence.samples
             self._sink.on_frame(self._silent_bytes if is_silent else ENCODE[self._format.encoding](samples))
@@ -376,6 +377,7 @@ class _Books:
         self._format = stream_format
         self._agent: list[PCM] = []
         self._caller: list[PCM] = []
+        self._microphone: list[PCM] = []
         self._spans: list[_Span] = []
 
     @property
@@ -399,6 +401,10 @@ class _Books:
         """Enter the next frame from the caller."""
         self._caller.append(samples)
 
+    def microphone(self, samples: PCM) -> None:
+        """Enter what the client is sent of that frame, where it is not the same."""
+        self._microphone.append(samples)
+
     def ear(self) -> Iterator[EarSpan]:
         """The spans of the agent's side, in order."""
         ms = self._format.ms_of
@@ -411,5 +417,8 @@ class _Books:
         missing = [silent_frame(rate_hz)] * (len(self._agent) - len(self._caller))
         nothing = np.zeros(0, np.int16)
         return StereoRecording(
-            rate_hz, np.concatenate([nothing, *self._caller, *missing]), np.concatenate([nothing, *self._agent])
+            rate_hz,
+            np.concatenate([nothing, *self._caller, *missing]),
+            np.concatenate([nothing, *self._agent]),
+            np.concatenate([*self._microphone, *missing]) if self._microphone else None,
         )

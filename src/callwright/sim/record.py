@@ -144,6 +144,13 @@ class StereoRecording:
     """What the caller said."""
     agent: NDArray[np.int16]
     """What reached the caller's ear."""
+    microphone: NDArray[np.int16] | None = None
+    """What the client was sent of the caller, where his room changes it; None where that is what he said."""
+
+    @property
+    def sent(self) -> NDArray[np.int16]:
+        """What the client was sent of the caller."""
+        return self.caller if self.microphone is None else self.microphone
 
 
 @dataclass(frozen=True, slots=True)
