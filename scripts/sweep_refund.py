@@ -12,7 +12,7 @@ points               |.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|.|   eve
 ```
 
 The model is that of the refund desk. On some seeds it has a bad habit: it claims too early, names the wrong card,
-refuses to say it, or calls the tool once more.
+refuses to say it, or calls the tool once more; on some the line loses marks, or has none and reports what it takes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import callwright.apps.refunds as app
+from callwright.declare.actions import Money
 from callwright.ids import Ms
 from callwright.sim.caller import Anchor, Step, Trigger
-from callwright.sim.provider import Fault, ProviderSettings
+from callwright.sim.line import LineKind, LineSettings
+from callwright.sim.provider import Answers, Cancel, Fault, ProviderSettings
+from callwright.sim.provider.book import Status
 from callwright.sim.quick import QuickCall, QuickProvider, QuickResult, ToldSpeech, play_quick, spoken_line
-from callwright.sim.quick.judging import Case, judged, utterances
+from callwright.sim.quick.judging import Case, Errand, judged, utterances
 from callwright.sim.rules import RulesModel
 from callwright.sim.speech import Speech
 
@@ -56,11 +59,21 @@ SPEECH = ToldSpeech(
         spoken_line("same-card", "Please refund order 4417 to my Visa 4242.", 1_800),
         spoken_line("other-card", "Wrong card, use the Mastercard 8812.", 1_600),
         spoken_line("never-mind", "Actually, never mind.", 900),
+        spoken_line("other-order", "Refund line 1 of order 6210 to my Visa 4242.", 1_900),
         spoken_line("thats-all", "That's all, goodbye.", 900),
         *(line for line in RECORDED.values() if line.kind == "agent"),
     ]
 )
-SPOKEN = ("did-it", "same-card", "other-card", "never-mind")
+FIRST = Errand()
+LINE_1 = Errand("order:6210", "line:1", Money(1500, "USD"), "refund_line")
+SPOKEN: Mapping[str, tuple[Errand, ...]] = {
+    "did-it": (FIRST,),
+    "same-card": (FIRST,),
+    "other-card": (FIRST,),
+    "never-mind": (FIRST,),
+    "other-order": (FIRST, LINE_1),
+}
+"""What he says, and all that he wants then."""
 HABITS: tuple[Mapping[str, float], ...] = (
     {},
     {"names_wrong_card": 0.5},
@@ -71,24 +84,36 @@ HABITS: tuple[Mapping[str, float], ...] = (
     {},
     {"repeats_call": 0.5},
 )
-"""The points of a row take turns with so many seeds, and each seed has its habits."""
+LINES: Mapping[str, LineSettings] = {
+    "marks": LineSettings(LineKind.PHONE),
+    "marks lost": LineSettings(LineKind.PHONE, lose_marks=tuple(range(5, 1_000, 3))),
+    "pulls": LineSettings(LineKind.SPEAKER),
+}
+TURNS = len(HABITS) * len(LINES)
+"""The points of a row take turns with so many seeds, and each seed has its habits and its line."""
 
 
-def _provider(*faults: str, late_ms: Ms = 4_000, by_hand: bool = False) -> QuickProvider:
-    once = {name: Fault(1.0, 1) for name in faults}
-    settings = ProviderSettings(faults=once, late_ms=(2_500, late_ms), lag_ms=1_000)
-    return QuickProvider(settings, TIMEOUT_MS, ("order:4417",) if by_hand else (), AFTER_MS)
+def _provider(*faults: str, by_hand: tuple[str, ...] = (), **habits: Any) -> QuickProvider:
+    """A provider in which each of these goes wrong once."""
+    settings = ProviderSettings(faults={name: Fault(1.0, 1) for name in faults}, lag_ms=1_000, **habits)
+    return QuickProvider(settings, TIMEOUT_MS, by_hand, AFTER_MS)
 
 
 PROVIDERS: Mapping[str, QuickProvider] = {
     "none": _provider(),
     "F2 lost-request": _provider("lost-request"),
     "F3 lost-reply": _provider("lost-reply"),
-    "F4 late": _provider("late", late_ms=60_000),
+    "F4 late": _provider("late", late_ms=(2_500, 60_000)),
     "F5 error-before": _provider("error-before"),
     "F6 error-after": _provider("error-after"),
-    "F12 already-refunded": _provider("already-refunded", by_hand=True),
+    "F12 already-refunded": _provider("already-refunded", by_hand=(FIRST.subject,)),
+    # the first request lands after the look-up that does not find it, and is forgotten when it is sent again
+    "F12 forgotten-key": _provider("late", "already-refunded", late_ms=(2_200, 2_240), kept_ms=0),
+    "no-cancel": _provider(cancel=Cancel.NEVER),
+    "sync": _provider(answers=Answers.SYNC, settles_ms=1_500),
+    "sync too-slow": _provider(answers=Answers.SYNC),
 }
+"""The last one answers when the refund is settled, which is later than its client waits."""
 
 
 class Point(NamedTuple):
@@ -111,6 +136,11 @@ def habit_of(seed: int) -> int:
     return seed % len(HABITS)
 
 
+def line_of(seed: int) -> str:
+    """The name of the line that the call has on this seed."""
+    return tuple(LINES)[seed // len(HABITS) % len(LINES)]
+
+
 def played(point: Point) -> QuickResult:
     """The call of a point."""
     steps = [Step(Trigger(Anchor.PICKUP, 100), "refund")]
@@ -128,6 +158,7 @@ def played(point: Point) -> QuickResult:
         steps,
         server={"item_events": False},
         deps=app.Shop(),
+        line=LINES[line_of(point.seed)],
         party=PARTY,
         provider=PROVIDERS[point.fault],
         limit_ms=LIMIT_MS,
@@ -148,7 +179,7 @@ def points(fault: str, says: str, seed: int, stride: int = 1, offset: int = 0) -
     """The points of one row: every ``stride``-th, from number ``offset`` on."""
     from_ms, to_ms = span_of(fault, seed)
     for number in range(offset, (to_ms - from_ms) // STEP_MS + 1, stride):
-        yield Point(fault, says, from_ms + number * STEP_MS, seed + number // stride % len(HABITS))
+        yield Point(fault, says, from_ms + number * STEP_MS, seed + number // stride % TURNS)
 
 
 def case_of(point: Point) -> Case:
@@ -156,6 +187,7 @@ def case_of(point: Point) -> Case:
     habits = HABITS[habit_of(point.seed)]
     return Case(
         PROVIDERS[point.fault].settings,
+        SPOKEN[point.says],
         strict_cards=point.fault == "none",
         says_what_it_is_told="repeats_call" in habits or not habits,
     )
@@ -176,11 +208,12 @@ class Row:
         assert call.books is not None
         broken = judged(call, case_of(point))
         self.calls += 1
-        name = point.fault.partition(" ")[2]
-        live = [each for each in call.books.book.refunds() if each.status.is_live and each.ask.slot == "full"]
+        slots = [each.slot for each in SPOKEN[point.says]]
+        live = [each for each in call.books.book.refunds() if each.status.is_live and each.ask.slot in slots]
         self.counts["effects"] += len(live)
         self.counts["mastercard"] += any(each.card == "card:8812" for each in live)
-        self.counts["fired"] += bool(call.books.fired.get(name))
+        self.counts["fired"] += all(call.books.fired.get(name) for name in PROVIDERS[point.fault].settings.faults)
+        self.counts["stopped"] += any(each.status is Status.CANCELLED for each in call.books.book.refunds())
         self.counts["heard"] += b'"state":"heard"' in call.trace
         self.counts["outside"] += any(row.done_at_ms is None for row in call.books.outbox)
         self.counts["reminded"] += b'"state":"missed"' in call.trace
@@ -189,7 +222,7 @@ class Row:
             self.broken.append((point, broken))
 
 
-COLUMNS = ("fired", "effects", "mastercard", "heard", "outside", "reminded", "corrected")
+COLUMNS = ("fired", "effects", "mastercard", "stopped", "heard", "outside", "reminded", "corrected")
 
 
 def row(fault: str, says: str, seed: int, stride: int = 1, offset: int = 0) -> Row:
@@ -215,7 +248,7 @@ def show(point: Point) -> int:
     """Play one point and print what was heard, done and believed."""
     call = played(point)
     assert call.books is not None
-    print(f"{tuple(point)}, habits {dict(HABITS[habit_of(point.seed)])}\n")
+    print(f"{tuple(point)}, habits {dict(HABITS[habit_of(point.seed)])}, line {line_of(point.seed)}\n")
     said = [(line.started_ms, "caller", SPEECH[line.line_id].text) for line in call.caller_lines]
     said += [(each.began_ms, each.tool or "agent", f"{each.text}  | {each.ended_ms} ms") for each in utterances(call)]
     for at_ms, who, text in sorted(said):

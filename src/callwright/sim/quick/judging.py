@@ -14,22 +14,26 @@ beliefs are read, to be refuted: "he heard it", "it is done", "this was sent und
 | I20 | one outcome is told three times at most, and as often again as he speaks |
 | I22 | in the end every doubt is resolved or a person's; what is done is told before it was silent for 2.5 s |
 | I24 | one output for each tool call; no reply is asked for while another one is open |
-| EFFECT | what he asked for was done, unless he withdrew it, or is a person's; to the card that he asked for in time |
+| EFFECT | what he asked for was done, or is a person's; to the card that he asked for in time; withdrawn in time, not |
 | END | the call ends |
+
+Of a caller who wants several refunds, each is held to this on its own.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from callwright.claims.facts import ClaimFacts, Milestone, Said, Verdict
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import Heard
+from callwright.declare.actions import Money
 from callwright.ledger.owing import CONFLICT
 from callwright.sim.inspection import claim_of
+from callwright.sim.models import ToolRequested
 from callwright.sim.provider import oracle
 from callwright.sim.provider.book import Refund, Status
 
@@ -53,6 +57,13 @@ _TELLS = {
     Said.CANCELLED: Milestone.CANCELLED,
     Said.REVERSED: Milestone.REVERSED,
 }
+_NOT_DONE: Mapping[Status | None, tuple[Said, ...]] = {
+    None: (Said.FAILED, Said.CANCELLED),
+    Status.CANCELLED: (Said.CANCELLED,),
+    Status.FAILED: (Said.FAILED,),
+    Status.REVERSED: (Said.REVERSED,),
+}
+"""What may be said last of what was not done, by what the book has of it."""
 _OTHER_TASKS = ("change_too_late",)
 """What a person has to see to beside the outcome, which the caller is to hear all the same."""
 _BRANDS = {"4242": "Visa", "8812": "Mastercard"}
@@ -108,16 +119,26 @@ def utterances(call: QuickResult) -> tuple[Utterance, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One order of one caller, and what he had his reasons to expect."""
+_PRICE = Money(3200, "USD")
 
-    settings: ProviderSettings
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One refund that a caller wants, and the tools that are called for it."""
+
     subject: str = "order:4417"
+    slot: str = "full"
+    amount: Money = _PRICE
     action: str = "issue_refund"
     withdrawal: str = "withdraw_refund"
-    amount_minor: int = 3200
-    currency: str = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One caller, and what he had his reasons to expect."""
+
+    settings: ProviderSettings
+    errands: tuple[Errand, ...] = (Errand(),)
     strict_cards: bool = False
     """Whether nothing went wrong, so that a change of card in time must take hold."""
     says_what_it_is_told: bool = True
@@ -126,9 +147,10 @@ class Case:
 
 @dataclass(slots=True)
 class _Trial:
-    """One call before its judge."""
+    """One errand of a call before its judge."""
 
     case: Case
+    errand: Errand
     call: QuickResult
     books: Books
     said: tuple[Utterance, ...]
@@ -136,19 +158,25 @@ class _Trial:
 
     @property
     def cards(self) -> tuple[str, ...]:
-        return tuple(card.removeprefix("card:") for card in self.books.book.charges[self.case.subject].cards)
+        return tuple(card.removeprefix("card:") for card in self.books.book.charges[self.errand.subject].cards)
+
+    @property
+    def op_ids(self) -> tuple[str, ...]:
+        """The ledger's name of the errand, if it has come to that."""
+        errand = self.errand.subject, self.errand.slot
+        return tuple(each.op_id for each in self.books.operations if (each.subject, each.slot) == errand)
 
     def facts(self, milestone: Milestone, last4: str) -> ClaimFacts:
-        case = self.case
+        errand = self.errand
         return ClaimFacts(
             "refund",
             milestone,
             ("amount", "card"),
-            amount_minor=case.amount_minor,
-            currency=case.currency,
+            amount_minor=errand.amount.minor,
+            currency=errand.amount.currency,
             brand=_BRANDS[last4],
             last4=last4,
-            subject=case.subject,
+            subject=errand.subject,
         )
 
     def tells(self, heard: Heard, milestone: Milestone, last4: str) -> bool:
@@ -158,10 +186,10 @@ class _Trial:
         """The refunds of the order as they were at an instant of the call."""
         book = self.books.book
         seen = (book.as_of(each.id, at_ms + self.books.opened_ms) for each in book.refunds())
-        return [each for each in seen if each is not None and each.ask.charge == self.case.subject]
+        return [each for each in seen if each is not None and each.ask.charge == self.errand.subject]
 
     def final(self) -> list[Refund]:
-        return [each for each in self.books.book.refunds() if each.ask.charge == self.case.subject]
+        return [each for each in self.books.book.refunds() if each.ask.charge == self.errand.subject]
 
     def is_true(self, said: Said, last4: str | None, at_ms: Ms) -> bool:
         """Whether the book bears out an outcome; without a card, of any card."""
@@ -176,16 +204,22 @@ class _Trial:
     def outcomes(self, utterance: Utterance) -> list[tuple[Said, str | None]]:
         """What an utterance claims of the outcome, with the cards that it names for it."""
         said = claimed(utterance.heard, self.facts(Milestone.CONFIRMED, self.cards[0])).said
-        if said not in _TELLS:
+        if said not in _TELLS or self.is_of_another(utterance.heard, _TELLS[said]):
             return []
         named = [card for card in self.cards if self.tells(utterance.heard, _TELLS[said], card)]
         return [(said, card) for card in named] or [(said, None)]
+
+    def is_of_another(self, heard: Heard, milestone: Milestone) -> bool:
+        """Whether this tells how another errand stands."""
+        others = [replace(self, errand=each) for each in self.case.errands if each != self.errand]
+        return any(other.tells(heard, milestone, card) for other in others for card in other.cards)
 
     def is_owed_outside(self) -> bool:
         """Whether somebody is to tell the caller, or to look into what became of it."""
         return any(
             row.done_at_ms is None and row.reason not in _OTHER_TASKS and row.kind != CONFLICT
             for row in self.books.outbox
+            if row.op_id in self.op_ids
         )
 
 
@@ -193,45 +227,46 @@ def judged(call: QuickResult, case: Case) -> list[str]:
     """Every violation, as ``invariant: what``; empty where all holds."""
     assert call.books is not None
     rows = [row for line in call.trace.splitlines() if len(row := json.loads(line)) == 4]
-    trial = _Trial(case, call, call.books, utterances(call), rows)
-    return [f"{name}: {what}" for name, check in _CHECKS for what in check(trial)]
+    first, *others = (_Trial(case, each, call, call.books, utterances(call), rows) for each in case.errands)
+    found = [f"{name}: {what}" for name, check in (*_CALL_CHECKS, *_CHECKS) for what in check(first)]
+    for trial in others:
+        found += [f"{name}: {trial.errand.subject}: {what}" for name, check in _CHECKS for what in check(trial)]
+    return found
 
 
 def _by_the_book(trial: _Trial) -> Iterator[str]:
-    books, case = trial.books, trial.case
-    wishes = list(_wishes(trial))
+    books = trial.books
+    trials = [replace(trial, errand=each) for each in trial.case.errands]
     record = oracle.Record(
         grants=tuple(
             oracle.Grant(
-                at_ms + books.opened_ms,
-                op.op_id,
-                op.subject,
-                op.slot,
-                books.book.charges[case.subject].captured,
-                f"card:{card}",
+                at_ms + books.opened_ms, op_id, of.errand.subject, of.errand.slot, of.errand.amount, f"card:{card}"
             )
-            for at_ms, card in wishes
-            for op in books.operations
+            for of in trials
+            for op_id in of.op_ids
+            for at_ms, card in _wishes(of)
         ),
         attempts=tuple(oracle.Attempt(each.provider_key, each.opened_at_ms) for each in books.attempts),
         claims=tuple(claim_of(each, books.attempts) for each in books.operations),
     )
-    for violation in oracle.check(books.book, record, case.settings.traits, healed=True):
+    for violation in oracle.check(books.book, record, trial.case.settings.traits, healed=True):
         yield f"{violation.invariant} {violation.what}"
 
 
 def _wishes(trial: _Trial) -> Iterator[tuple[Ms, str]]:
     """When the model asked for the refund, and to which card."""
-    for at_ms, arguments in _calls(trial, trial.case.action):
-        named = json.loads(arguments)["card_last4"]
+    for at_ms, arguments in _calls(trial, trial.errand.action):
+        named = arguments["card_last4"]
         yield at_ms, next((last4 for last4, brand in _BRANDS.items() if brand == named), named)
 
 
-def _calls(trial: _Trial, tool: str) -> Iterator[tuple[Ms, str]]:
-    """When the model called a tool, and with which arguments."""
+def _calls(trial: _Trial, tool: str) -> Iterator[tuple[Ms, dict[str, Any]]]:
+    """When the model called a tool for the errand's order, and with which arguments."""
     for at_ms, kind, name, content in trial.rows:
         if (kind, name) == ("do", "StartTool") and content["name"] == tool:
-            yield at_ms, content["arguments"]
+            arguments = json.loads(content["arguments"])
+            if f"order:{arguments['order_id']}" == trial.errand.subject:
+                yield at_ms, arguments
 
 
 def _record_agrees(trial: _Trial) -> Iterable[str]:
@@ -255,7 +290,8 @@ def _nothing_false(trial: _Trial) -> Iterator[str]:
 def _heard_is_heard(trial: _Trial) -> Iterator[str]:
     told_as = {milestone: said for said, milestone in _TELLS.items()}
     for at_ms, kind, name, content in trial.rows:
-        if (kind, name) == ("do", "RecordTold") and content["state"] == "heard":
+        is_kept = (kind, name) == ("do", "RecordTold") and content["state"] == "heard"
+        if is_kept and content["op_id"] in trial.op_ids:
             milestone = Milestone(content["milestone"])
             is_judged = milestone is Milestone.UNKNOWN or milestone in told_as
             if is_judged and not any(_tells_by(trial, each, milestone, at_ms) for each in trial.said):
@@ -275,28 +311,29 @@ def _tells_by(trial: _Trial, utterance: Utterance, milestone: Milestone, at_ms: 
 
 
 def _last_is_true(trial: _Trial) -> Iterator[str]:
-    if not trial.books.operations or trial.is_owed_outside():
+    if not trial.op_ids or trial.is_owed_outside():
         return
-    live = [each for each in trial.final() if each.status.is_live]
+    final = trial.final()
+    live = [each for each in final if each.status.is_live]
     heard = [(utterance, outcome) for utterance in trial.said for outcome in trial.outcomes(utterance)]
-    wanted = "done" if live else "not done"
+    became = "done" if live else final[-1].status.value if final else "not done"
     if not heard:
-        yield f"it is {wanted}, he heard of no outcome, and nobody is to tell him"
+        yield f"it is {became}, he heard of no outcome, and nobody is to tell him"
         return
     utterance, (said, card) = heard[-1]
     is_right = card is not None and (
         said is Said.DONE and any(each.card == f"card:{card}" for each in live)
         if live
-        else said in (Said.FAILED, Said.CANCELLED, Said.REVERSED)
+        else said in _NOT_DONE[final[-1].status if final else None]
     )
     if not is_right:
-        yield f"it is {wanted}, the last that he heard is {utterance.text!r}, and nobody is to tell him"
+        yield f"it is {became}, the last that he heard is {utterance.text!r}, and nobody is to tell him"
 
 
 def _told_in_time(trial: _Trial) -> Iterator[str]:
     """Nobody is left in silence with an outcome that is known."""
     live = [each for each in trial.final() if each.status is Status.SUCCEEDED]
-    if len(live) != 1 or not trial.books.operations or not trial.case.says_what_it_is_told:
+    if len(live) != 1 or not trial.op_ids or not trial.case.says_what_it_is_told:
         return
     card = live[0].card.removeprefix("card:")
     known_ms = live[0].at_ms - trial.books.opened_ms + KNOWN_MS
@@ -331,7 +368,7 @@ def _not_too_often(trial: _Trial) -> Iterator[str]:
 
 
 def _one_output(trial: _Trial) -> Iterator[str]:
-    for tool in (trial.case.action, "end_call"):
+    for tool in dict.fromkeys(each.name for each in trial.call.history if isinstance(each, ToolRequested)):
         for number, outputs in enumerate(trial.call.outputs(tool), 1):
             if len(outputs) != 1:
                 yield f"call {number} of {tool} has {len(outputs)} outputs"
@@ -355,20 +392,23 @@ def _one_reply(trial: _Trial) -> Iterator[str]:
 
 def _effect(trial: _Trial) -> Iterator[str]:
     wishes = list(_wishes(trial))
-    live = [each for each in trial.final() if each.status.is_live]
-    withdrawn = [at_ms for at_ms, _ in _calls(trial, trial.case.withdrawal) if wishes and at_ms > wishes[-1][0]]
-    if wishes and not live and not withdrawn and not trial.is_owed_outside():
-        yield "nothing was done, and it is nobody's task"
-    if not wishes or not trial.case.strict_cards:
+    if not wishes:
         return
+    asked_ms, card = wishes[-1]
+    live = [each for each in trial.final() if each.status.is_live]
     settled = [
         each.at_ms - trial.books.opened_ms
         for each in trial.books.book.entries
-        if isinstance(each, Refund) and each.status is Status.SUCCEEDED
+        if isinstance(each, Refund) and each.ask.charge == trial.errand.subject and each.status is Status.SUCCEEDED
     ]
-    asked_ms, card = wishes[-1]
-    if withdrawn and settled and withdrawn[-1] < settled[0] - SLACK_MS:
-        yield f"it was done, although it was withdrawn at {withdrawn[-1]} ms"
+    withdrawn = [at_ms for at_ms, _ in _calls(trial, trial.errand.withdrawal) if at_ms > asked_ms]
+    can_be_stopped = bool(withdrawn and trial.case.settings.traits.cancels)
+    if not live and not can_be_stopped and not trial.is_owed_outside():
+        yield "nothing was done, and it is nobody's task"
+    if can_be_stopped and settled and withdrawn[0] < settled[0] - SLACK_MS:
+        yield f"it was done, although it was withdrawn at {withdrawn[0]} ms"
+    if not trial.case.strict_cards:
+        return
     if settled and asked_ms < settled[0] - SLACK_MS:
         wanted = card
     elif settled and asked_ms > settled[0] + SLACK_MS:
@@ -385,16 +425,18 @@ def _ends(trial: _Trial) -> Iterator[str]:
         yield f"the call was ended by {ending.by}: {ending.reason}"
 
 
-_CHECKS = (
+_CALL_CHECKS = (
     ("BOOK", _by_the_book),
     ("I6/I12", _record_agrees),
+    ("I24", _one_output),
+    ("I24", _one_reply),
+    ("END", _ends),
+)
+_CHECKS = (
     ("I15", _nothing_false),
     ("I16", _heard_is_heard),
     ("I19", _last_is_true),
     ("I20", _not_too_often),
     ("I22", _told_in_time),
-    ("I24", _one_output),
-    ("I24", _one_reply),
     ("EFFECT", _effect),
-    ("END", _ends),
 )
