@@ -31,7 +31,7 @@ from callwright.claims.facts import ClaimFacts, Milestone, Said, Verdict
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import Heard
 from callwright.declare.actions import Money
-from callwright.ledger.owing import CONFLICT
+from callwright.ledger.owing import CONFLICT, DEFERRED
 from callwright.sim.inspection import claim_of
 from callwright.sim.models import ToolRequested
 from callwright.sim.provider import oracle
@@ -65,7 +65,7 @@ _NOT_DONE: Mapping[Status | None, tuple[Said, ...]] = {
 }
 """What may be said last of what was not done, by what the book has of it."""
 _OTHER_TASKS = ("change_too_late",)
-"""What a person has to see to beside the outcome, which the caller is to hear all the same."""
+"""What a person has to see to beside the outcome, which the caller is to hear all the same, or from that person."""
 _BRANDS = {"4242": "Visa", "8812": "Mastercard"}
 
 
@@ -216,10 +216,11 @@ class _Trial:
 
     def is_owed_outside(self) -> bool:
         """Whether somebody is to tell the caller, or to look into what became of it."""
+        left = [(told.op_id, told.version) for told in self.books.told if told.state == DEFERRED]
         return any(
-            row.done_at_ms is None and row.reason not in _OTHER_TASKS and row.kind != CONFLICT
+            row.reason not in _OTHER_TASKS or (row.op_id, row.version) in left
             for row in self.books.outbox
-            if row.op_id in self.op_ids
+            if row.done_at_ms is None and row.kind != CONFLICT and row.op_id in self.op_ids
         )
 
 
