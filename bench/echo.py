@@ -7,7 +7,7 @@ Run: ``python bench/echo.py [--rate 16000] [--only WORD]``. WebRTC's canceller i
 - 2 s, on, after: echo return loss enhancement in dB while only the agent speaks: when it has done so for 2 s (to 4 s),
   from 8 s to 11 s, and when the caller has spoken (24.5 s to 28.5 s);
 - words: how many of the caller's words the ear hears, of those that it hears in the room without echo and canceller;
-- own: the agent's words that it hears, which a client takes for the caller's;
+- voice: for how many of the 15 s in which only the agent speaks a voice is heard; a server takes it for the caller's;
 - share: how much of the energy of those words arrives, in percent of what it would be without echo and canceller;
 - delay, drift: what the canceller reports at the end, in ms and ppm;
 - us: CPU microseconds per 20 ms, in the cheapest second of 3 to 10 s. Run it alone on a quiet machine.
@@ -32,6 +32,7 @@ from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
+from earshot import Detector
 
 from callwright.audio.echo import Canceller, NoCanceller
 from callwright.audio.echo_kalman import KalmanCanceller
@@ -46,6 +47,8 @@ EAR = Ear(BANK.values())
 AGENT = ("greeting", "check-in-deposit", "check-in-early", "check-in-wifi", "booking-okafor", "parking", "goodbye")
 CALLER = ("ask-parking", "ask-pool", "look-up-okafor")
 SECONDS = 30
+AGENT_ONLY_S = (0.3, 10.9), (24.5, 28.9)
+WINDOW = 256
 ALONE_S = (2.3, 4.3), (8.0, 11.0), (24.5, 28.5)
 
 
@@ -75,10 +78,11 @@ SCENES = [
     Scene("clipped at 1/4", clip=0.25),
     Scene("delay moves", moves=((6.0, 70), (18.5, 55))),
     Scene("caller 12 dB softer, gain 50%", gain=0.5, caller_db=-12),
-    Scene("caller talks from the start", caller_at_s=(0.6, 11.0, 15.0)),
+    Scene("caller talks at once", caller_at_s=(0.6, 11.0, 15.0)),
     Scene("noise at -50 dBFS", noise_dbfs=-50),
     Scene("200 ppm, 200 ms, clipped, kitchen", "kitchen", ppm=200, delay_ms=200, clip=0.5),
     Scene("no echo", DRY, gain=0.0),
+    Scene("no echo, caller talks at once", DRY, gain=0.0, caller_at_s=(0.6, 11.0, 15.0)),
     Scene("no echo, caller 12 dB softer", DRY, gain=0.0, caller_db=-12),
 ]
 
@@ -145,11 +149,18 @@ def sound(scene: Scene, rate_hz: int) -> Sound:
     return Sound(as_pcm(far), as_pcm(echo + caller + noise), echo, caller)
 
 
-def words(samples: PCM, rate_hz: int) -> tuple[set[tuple[str, int]], int]:
-    """The caller's words that the ear hears, each with the second it comes in; and how many of the agent's it hears."""
+def words(samples: PCM, rate_hz: int) -> set[tuple[str, int]]:
+    """The caller's words that the ear hears, each with the second it comes in."""
     heard = EAR.listen(resample(samples, rate_hz, RATE_HZ), RATE_HZ)
-    callers = {(word.text, word.start_ms // 1000) for word in heard if word.line_id in CALLER}
-    return callers, sum(word.kind == "agent" for word in heard)
+    return {(word.text, word.start_ms // 1000) for word in heard if word.line_id in CALLER}
+
+
+def voiced_s(samples: PCM, rate_hz: int) -> float:
+    """For how long a voice is detected while only the agent speaks."""
+    detector, narrow = Detector(), resample(samples, rate_hz, RATE_HZ)
+    starts = range(0, len(narrow) - WINDOW + 1, WINDOW)
+    voiced = [start / RATE_HZ for start in starts if detector.predict_i16(narrow[start : start + WINDOW]) >= 0.5]
+    return sum(any(from_s <= at_s < to_s for from_s, to_s in AGENT_ONLY_S) for at_s in voiced) * WINDOW / RATE_HZ
 
 
 def share(samples: PCM, scene: Scene, rate_hz: int) -> float:
@@ -186,15 +197,15 @@ def row(scene: Scene, make: Callable[[int], Canceller], rate_hz: int) -> str:
     out, cost_us = run(canceller, played, rate_hz)
     rest = out - played.caller
     erle = [f"{below_db(played.echo, rest, span, rate_hz):5.1f}" if scene.gain else "    -" for span in ALONE_S]
-    if min(scene.caller_at_s) < ALONE_S[0][1]:
+    if scene.caller_at_s[0] < ALONE_S[0][1]:
         erle[0] = "    -"
     alone = as_pcm(played.caller)
-    there, _ = words(alone, rate_hz)
-    kept, own = words(out, rate_hz)
+    there, kept = words(alone, rate_hz), words(out, rate_hz)
+    voice = f"{voiced_s(out, rate_hz):5.2f}" if scene.caller_at_s[0] > AGENT_ONLY_S[0][1] else "    -"
     report = canceller.report
     said = "    -      -" if report.delay_ms is None else f"{report.delay_ms:5} {report.drift_ppm:6}"
     arrived = share(out, scene, rate_hz) / share(alone, scene, rate_hz)
-    return f"{' '.join(erle)}  {len(kept & there):3}/{len(there):<3} {own:4} {arrived:5.0%} {said} {cost_us:5.0f}"
+    return f"{' '.join(erle)}  {len(kept & there):3}/{len(there):<3} {voice} {arrived:5.0%} {said} {cost_us:5.0f}"
 
 
 def cancellers() -> Iterator[tuple[str, Callable[[int], Canceller]]]:
@@ -214,7 +225,7 @@ def main() -> None:
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
     found = list(cancellers())
-    print(f"{'scene':34} canceller   2 s    on after    words  own share delay  drift    us")
+    print(f"{'scene':34} canceller   2 s    on after    words voice share delay  drift    us")
     for scene in SCENES:
         for name, make in found:
             if asked.only in scene.name:

@@ -143,10 +143,17 @@ def test_a_caller_who_talks_over_the_agent_is_kept() -> None:
     assert removed_db(caller, played.out - caller, 3, 6) > 15
 
 
-def test_a_caller_in_a_dry_room_is_kept() -> None:
+def test_a_caller_in_a_dry_room_is_kept_once_no_echo_was_found() -> None:
     far, caller = voice(4, seed=1), voice(4, seed=3)
     played = play(np.zeros(len(far)), far, caller)
-    assert removed_db(caller, played.out - caller, 0, 4) > 25
+    assert removed_db(caller, played.out - caller, 1.5, 4) > 25
+    assert played.report.delay_ms is None
+
+
+def test_an_echo_is_soft_before_anything_was_learned_of_it() -> None:
+    """A greeting begins when nothing is learned yet, and a server cuts it at the first voice that it hears."""
+    played = settled(40, 0)
+    assert removed_db(played.echo, played.out.astype(float), 0, 0.5) > 15
 
 
 def test_an_echo_that_moves_is_found_again() -> None:

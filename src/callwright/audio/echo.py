@@ -30,7 +30,7 @@ ECHO_FRAME_MS: Final[Ms] = 10
 _RATES_HZ: Final = range(8_000, 48_001, 1_000)
 _KEPT: Final = 0.98
 """The report looks back over about half a second of the far end."""
-_FAR_RMS: Final = 100.0
+FAR_RMS: Final = 100.0
 """The far end speaks when it is louder than this, in int16 steps (-50 dBFS)."""
 
 
@@ -134,7 +134,7 @@ class FrameCanceller(ABC):
         return out
 
     def _count(self, near: PCM, far: PCM, out: PCM) -> None:
-        if _power(far) > _FAR_RMS**2:
+        if _power(far) > FAR_RMS**2:
             self._before = _KEPT * self._before + _power(near)
             self._after = _KEPT * self._after + _power(out)
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from callwright.audio.echo import ECHO_FRAME_MS, EchoReport, FrameCanceller
+from callwright.audio.echo import ECHO_FRAME_MS, FAR_RMS, EchoReport, FrameCanceller
 from callwright.audio.echo_delay import DELAY_MS_MAX, DelayFinder
 from callwright.audio.echo_far import FarEnd, Floats
 from callwright.audio.echo_path import EchoPath
@@ -31,6 +31,8 @@ _LEAD_MS: Final[Ms] = 5
 """So much before the strongest echo the filter begins."""
 _MOVED_MS: Final[Ms] = 1
 """An echo that is found this far from where it was has moved; what is less is left to the timing."""
+_PRESUMED_MS: Final[Ms] = 1_200
+"""An echo that is not found in so much of the far end's speech is not there, and nothing is softened any more."""
 _DRIFT_PPM_MAX: Final = 500
 """Clocks of sound cards differ by up to 200 ppm."""
 
@@ -83,12 +85,14 @@ class KalmanCanceller(FrameCanceller):
         self._timing = Timing(self._frame)
         self._trust = Trust()
         self._hush = Hush()
+        self._spoken_ms: Ms = 0
         self._seat: float | None = None
         """Where in the filter the strongest echo lies, in samples, once it was found."""
 
     def cancel(self, near: PCM, far: PCM) -> PCM:
         """One frame of the near end without the echo."""
-        self._far.push(far.astype(np.float32))
+        played = far.astype(np.float32)
+        self._far.push(played)
         found = self._finder.take(near, far)
         if found is not None:
             self._align(found)
@@ -100,10 +104,15 @@ class KalmanCanceller(FrameCanceller):
             self._timing.drift = 0.0  # the end of what is kept: there the filter follows alone
         self._path.learn(missed)
         left = self._trust.take_out(heard, predicted)
-        if self._seat is not None:
-            left = self._hush.soften(left, predicted)
+        if self._seat is not None or self._is_presumed(played):
+            left = self._hush.soften(left, self._path.expected)
         out: PCM = np.rint(left).clip(-32768, 32767).astype(np.int16)
         return out
+
+    def _is_presumed(self, played: Floats) -> bool:
+        """Whether the far end has spoken too little to be found, so that an echo is taken for granted."""
+        self._spoken_ms += ECHO_FRAME_MS * (float(played @ played) > len(played) * FAR_RMS**2)
+        return self._spoken_ms < _PRESUMED_MS
 
     def _align(self, found: float) -> None:
         """Read the far end such that the echo, which is ``found`` samples late, comes where the filter has it."""

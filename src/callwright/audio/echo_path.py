@@ -24,8 +24,12 @@ Spectra = NDArray[np.complex64]
 _KEPT: Final = np.float32(0.999)
 """What of the state is expected to be there still a frame later; the rest is the room's own change."""
 _KEPT_POWER: Final = _KEPT**2
-_AT_FIRST: Final = 0.02
-"""Uncertainty of the first partition at the start: between an echo of 5 % and one of 50 %."""
+_AT_FIRST: Final = 0.1
+"""Uncertainty of the first partition at the start: an echo of 30 % is no surprise. What an echo of 5 % is overrated by
+only keeps it soft until it is learned."""
+_LESSON: Final = 0.1
+"""How much surer a frame makes. It would be 1/2 if the partitions learned of different sounds; but speech goes on for
+many frames, so they learn of the same, and a filter that takes it for more is sure too early and learns no more."""
 _UNSURE_AGAIN: Final = np.float32(0.1)
 """The part of it that is back, at least, when the response was moved."""
 _FALL_DB: Final = 2.0
@@ -57,6 +61,8 @@ class EchoPath:
         self._late = (1 - 2 * (np.arange(bins) % 2)).astype(np.float32)  # a frame later, as a factor of a spectrum
         self._least = np.float32(frame * _FLOOR**2)
         self._turn = 0
+        self.expected = 0.0
+        """How much of the present frame's echo the prediction may have missed, as a sum of squares."""
 
     def hear(self, late: Floats) -> None:
         """Two frames of the far end, the older one first, of which one was there at the last call."""
@@ -88,6 +94,7 @@ class EchoPath:
         rows = slice(self._newest, self._newest + self._count)
         far, power = self._far[rows], self._far_power[rows]
         left = (self._unsure * power).sum(axis=0) / 2
+        self.expected = float(left.sum()) / self._frame
         if float(left.max()) < self._least:
             return
         error = np.fft.rfft(missed, 2 * self._frame).astype(np.complex64) * self._late
@@ -99,7 +106,7 @@ class EchoPath:
         self._path *= _KEPT
         self._constrain()
         gain *= power
-        gain *= -_KEPT_POWER / 2
+        gain *= -_KEPT_POWER * _LESSON
         gain += _KEPT_POWER
         self._unsure *= gain
         parts = self._path.view(np.float32)
