@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 
+from callwright.audio.echo import OutputDevice
 from callwright.audio.levels import level_dbfs
 from callwright.audio.resample import resample
 from callwright.sim.room import Aec, Microphone, RoomSettings, room_lines
@@ -39,6 +40,9 @@ def test_a_canceller_takes_the_rooms_echo_out_at_any_playback_lag(lag_frames):
     assert level_dbfs(left) <= level_dbfs(raw) - 20
 
 
-@pytest.mark.parametrize(("aec", "cancels"), [(Aec.AUTO, [True, False]), (Aec.ON, [True] * 2), (Aec.OFF, [False] * 2)])
-def test_loudspeakers_say_whether_there_is_a_canceller_unless_the_user_does(aec, cancels):
-    assert [aec.cancels(on_speakers=speakers) for speakers in (True, False)] == cancels
+@pytest.mark.parametrize(
+    ("aec", "cancels"), [(Aec.AUTO, [True, False, False]), (Aec.ON, [True] * 3), (Aec.OFF, [False] * 3)]
+)
+def test_the_output_device_says_whether_there_is_a_canceller_unless_the_user_does(aec, cancels):
+    devices = (OutputDevice.SPEAKERS, OutputDevice.HEADPHONES, OutputDevice.PHONE)
+    assert [aec.cancels(device) for device in devices] == cancels

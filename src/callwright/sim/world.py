@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from callwright.audio.echo import OutputDevice
 from callwright.core.ports import Connector
 from callwright.core.session import Can
 from callwright.core.toolcalls import AfterOutput
@@ -36,7 +37,7 @@ from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
 from callwright.sim.recorded import recorded
-from callwright.sim.room import Microphone, RoomSettings, room_lines
+from callwright.sim.room import Aec, Microphone, RoomSettings, room_lines
 from callwright.sim.rulebook import BEHAVIORS
 from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
@@ -318,8 +319,9 @@ def _microphone(place: _Place, line: LineSettings) -> Microphone | None:
     unless one is asked for.
     """
     room = place.options.room_of(place.scenario.room)
-    on_speakers = line.kind is LineKind.SPEAKER and room.echo > 0 and place.client == OURS
-    cancels = room.aec.cancels(on_speakers=on_speakers)
+    sound_card = OutputDevice.SPEAKERS if room.echo else OutputDevice.HEADPHONES
+    device = sound_card if line.kind is LineKind.SPEAKER else OutputDevice.PHONE
+    cancels = room.aec.cancels(device) if place.client == OURS else room.aec is Aec.ON
     if room.is_still and not cancels:
         return None
     return Microphone(room, line.stream_format.rate_hz, stream(place.seed, "room"), cancels=cancels)

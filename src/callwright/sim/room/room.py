@@ -16,6 +16,7 @@ from enum import Enum
 
 import numpy as np
 
+from callwright.audio.echo import CANCELS, OutputDevice
 from callwright.audio.formats import FRAME_MS, PCM
 from callwright.audio.mix import gain_factor, saturated
 from callwright.errors import UsageError
@@ -39,16 +40,16 @@ class Aec(Enum):
     """Whether the client cancels its echo."""
 
     AUTO = "auto"
-    """Where the agent's voice comes out of loudspeakers."""
+    """As the output device wants it."""
     ON = "on"
     OFF = "off"
 
     def __str__(self) -> str:
         return self.value
 
-    def cancels(self, *, on_speakers: bool) -> bool:
-        """Whether there is a canceller."""
-        return on_speakers if self is Aec.AUTO else self is Aec.ON
+    def cancels(self, device: OutputDevice) -> bool:
+        """Whether there is a canceller where the agent's voice comes out of this device."""
+        return CANCELS[device] if self is Aec.AUTO else self is Aec.ON
 
 
 @dataclass(frozen=True, slots=True)
