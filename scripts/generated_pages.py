@@ -5,7 +5,7 @@
 
 README.md holds a real run of the demo; the references of baselines, of scenarios, of the local server's settings and of
 the rows of a trace come from the scenario files, the schema, the settings, and the core's events and commands
-themselves.
+themselves; what the sweeps can see comes from the tests that prove it.
 """
 
 from __future__ import annotations
@@ -149,6 +149,18 @@ def row(kind: type[Any]) -> tuple[str, str, str]:
     return f"`{kind.__name__}`", names, " ".join((kind.__doc__ or "").split()).replace("``", "`")
 
 
+def mutants() -> str:
+    """Each wrong way of doing it that a test has to see, with the invariant that catches it, and where."""
+    sys.path.insert(0, str(ROOT))
+    from tests.ledger import mutants, test_sweep
+    from tests.sim import test_refund_sweep
+
+    rows = [(each, name, "schedules of a ledger") for each, (_, name) in test_sweep.CAUGHT.items()]
+    rows += [(mutants.what_came_last_counts, "I11", "evidence in every order")]
+    rows += [(each, name, "calls about a refund") for each, (_, name) in test_refund_sweep.CAUGHT.items()]
+    return table(("mutant", "caught by", "in"), ((f"{each.__name__.replace('_', ' ')}", *rest) for each, *rest in rows))
+
+
 def table(head: tuple[str, ...], body: Any) -> str:
     """A Markdown table."""
     lines = [head, ("---",) * len(head), *body]
@@ -158,6 +170,7 @@ def table(head: tuple[str, ...], body: Any) -> str:
 PAGES: Mapping[str, Callable[[], str]] = {
     "README.md": demo,
     "docs/how-to/read-a-trace.md": trace_rows,
+    "docs/how-to/sweep-calls.md": mutants,
     "docs/reference/baselines.md": baselines,
     "docs/reference/scenario.md": scenario_keys,
     "docs/reference/server-settings.md": server_settings,

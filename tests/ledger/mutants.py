@@ -139,6 +139,12 @@ def commits_are_not_synced(patch: Patch) -> None:
     patch.setattr(schedules, "MortalStore", Unsynced)
 
 
+def what_came_last_counts(patch: Patch) -> None:
+    """Evidence is believed in the order of its arrival."""
+    real = folding.join
+    patch.setattr(folding, "join", lambda evidence: real(list(evidence)[-1:]))
+
+
 MUTANTS: tuple[Callable[[Patch], None], ...] = (
     errors_are_failures,
     a_cancel_without_answer_took_hold,
@@ -154,3 +160,4 @@ MUTANTS: tuple[Callable[[Patch], None], ...] = (
     nobody_takes_over,
     commits_are_not_synced,
 )
+"""Those that break something at the stand-in; ``what_came_last_counts`` does not: it shows nothing backwards."""

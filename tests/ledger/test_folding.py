@@ -7,6 +7,7 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.ledger import mutants
 from tests.ledger.pages import TRAITS, Desk, ask
 from tests.ledger.rows import MASTERCARD, SKILLET, VISA
 
@@ -55,6 +56,11 @@ def test_i11_any_order_and_any_number_of_times_ends_in_the_same_state(later, dat
     doors = data.draw(
         st.lists(st.sampled_from([Actor.RECONCILER, Actor.WEBHOOK]), min_size=len(order), max_size=len(order))
     )
+    assert ended(order, doors) is ENDINGS[later]
+
+
+def ended(order: list[Observed], doors: list[Actor]) -> State:
+    """The state of an operation that all of this was seen of."""
     desk, op_id = running()
     for observed, door in zip(order, doors, strict=True):
         desk.see(
@@ -65,7 +71,16 @@ def test_i11_any_order_and_any_number_of_times_ends_in_the_same_state(later, dat
             version=observed.version,
             reason=observed.reason,
         )
-    assert desk.do(lambda page: page.operation(op_id)).state is ENDINGS[later]
+    return desk.do(lambda page: page.operation(op_id)).state
+
+
+def test_i11_catches_who_believes_the_order_of_arrival(monkeypatch):
+    later = (Outcome.APPLIED, Outcome.NOT_APPLIED)
+    backwards = history(later)[::-1]
+    doors = [Actor.RECONCILER] * len(backwards)
+    assert ended(backwards, doors) is ENDINGS[later]
+    mutants.what_came_last_counts(monkeypatch)
+    assert ended(backwards, doors) is not ENDINGS[later]
 
 
 def test_the_same_observation_twice_is_one_row():

@@ -6,7 +6,7 @@ A part of the sweep of ``scripts/sweep_refund.py``, and ways to get the telling 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from scripts.sweep_refund import PROVIDERS, SPOKEN, Point, case_of, main, played, replay, row
@@ -88,20 +88,20 @@ def _when_the_caller_speaks(patch: Patch, do: Callable[[Session], object]) -> No
     patch.setattr(Session, "_speech_started", started)
 
 
-@pytest.mark.parametrize(
-    ("mutant", "point", "invariant"),
-    [
-        (told_by_the_last_four_digits, Point("none", "never-mind", 12_140, 0), "I16"),
-        (a_cut_is_ignored, Point("none", "never-mind", 11_000, 0), "I16"),
-        (a_barge_in_cancels_what_is_under_way, Point("none", "did-it", 4_400, 0), "I19"),
-        (what_was_sent_is_never_stopped, Point("none", "never-mind", 2_940, 0), "EFFECT"),
-        (nothing_is_put_right, Point("none", "did-it", 14_580, 25), "I15"),
-        (no_reply_is_asked_for_where_the_caller_spoke, Point("none", "did-it", 4_400, 0), "I22"),
-    ],
-)
-def test_the_sweep_sees_a_telling_that_is_wrong(
-    monkeypatch: Patch, mutant: Callable[[Patch], None], point: Point, invariant: str
-) -> None:
+CAUGHT: Mapping[Callable[[Patch], None], tuple[Point, str]] = {
+    told_by_the_last_four_digits: (Point("none", "never-mind", 12_140, 0), "I16"),
+    a_cut_is_ignored: (Point("none", "never-mind", 11_000, 0), "I16"),
+    a_barge_in_cancels_what_is_under_way: (Point("none", "did-it", 4_400, 0), "I19"),
+    what_was_sent_is_never_stopped: (Point("none", "never-mind", 2_940, 0), "EFFECT"),
+    nothing_is_put_right: (Point("none", "did-it", 14_580, 25), "I15"),
+    no_reply_is_asked_for_where_the_caller_spoke: (Point("none", "did-it", 4_400, 0), "I22"),
+}
+"""Each mutant with a point at which it breaks an invariant, and which."""
+
+
+@pytest.mark.parametrize("mutant", CAUGHT, ids=lambda mutant: mutant.__name__)
+def test_the_sweep_sees_a_telling_that_is_wrong(monkeypatch: Patch, mutant: Callable[[Patch], None]) -> None:
+    point, invariant = CAUGHT[mutant]
     assert judged(played(point), case_of(point)) == []
     mutant(monkeypatch)
     broken = judged(played(point), case_of(point))
