@@ -26,14 +26,14 @@ REST = FRAME * 100.0**2
 
 def hushed() -> Hush:
     """One that has heard nothing but the rest of an echo for half a second."""
-    hush = Hush()
+    hush = Hush(FRAME)
     for seed in range(50):
         hush.soften(noise(100, seed), REST)
     return hush
 
 
 def test_a_right_prediction_is_taken_out_whole() -> None:
-    trust = Trust()
+    trust = Trust(FRAME)
     echo = noise(3_000)
     assert [level(trust.take_out(echo, echo)) for _ in range(5)] == [0.0] * 5
 
@@ -42,7 +42,7 @@ def test_a_right_prediction_is_taken_out_whole() -> None:
 @given(near=st.floats(0, 10_000), wrong=st.floats(0, 10_000))
 def test_a_wrong_prediction_makes_nothing_much_louder(near: float, wrong: float) -> None:
     """After a fifth of a second, not by 1 dB."""
-    trust = Trust()
+    trust = Trust(FRAME)
     frames = [(noise(near, 2 * at), noise(wrong, 2 * at + 1)) for at in range(40)]
     out = [trust.take_out(*frame) for frame in frames]
     assert level(np.concatenate(out[20:])) <= 1.12 * level(np.concatenate([frame[0] for frame in frames[20:]])) + 1
@@ -50,7 +50,7 @@ def test_a_wrong_prediction_makes_nothing_much_louder(near: float, wrong: float)
 
 def test_where_nothing_can_have_been_missed_nothing_is_softened() -> None:
     caller = noise(50)
-    assert Hush().soften(caller, 0.0) is caller
+    assert Hush(FRAME).soften(caller, 0.0) is caller
 
 
 def test_the_rest_of_an_echo_is_softened_by_24_db() -> None:
@@ -77,7 +77,7 @@ def test_a_caller_who_talks_on_does_not_close_the_way_to_himself() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 10_000), st.floats(0, 1e12)), max_size=20))
 def test_nothing_is_ever_made_louder(frames: list[tuple[float, float]]) -> None:
-    hush = Hush()
+    hush = Hush(FRAME)
     for seed, (rms, expected) in enumerate(frames):
         left = noise(rms, seed)
         assert (np.abs(hush.soften(left, expected)) <= np.abs(left)).all()

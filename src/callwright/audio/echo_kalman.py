@@ -83,8 +83,8 @@ class KalmanCanceller(FrameCanceller):
         self._path = EchoPath(self._frame, partitions)
         self._finder = DelayFinder(rate_hz)
         self._timing = Timing(self._frame)
-        self._trust = Trust()
-        self._hush = Hush()
+        self._trust = Trust(self._frame)
+        self._hush = Hush(self._frame)
         self._spoken_ms: Ms = 0
         self._seat: float | None = None
         """Where in the filter the strongest echo lies, in samples, once it was found."""

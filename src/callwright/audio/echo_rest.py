@@ -24,7 +24,8 @@ class Trust:
 
     _KEPT: Final = 0.95
 
-    def __init__(self) -> None:
+    def __init__(self, frame: Samples) -> None:
+        self._ramp = _ramp(frame, frame)
         self._along = 0.0
         self._size = 0.0
         self._part = 1.0
@@ -34,9 +35,7 @@ class Trust:
         self._along = self._KEPT * self._along + float(near @ predicted)
         self._size = self._KEPT * self._size + float(predicted @ predicted)
         before, self._part = self._part, min(max(2 * self._along / (self._size + 1.0), 0.0), 1.0)
-        if before == self._part:
-            return near - np.float32(before) * predicted
-        return near - np.linspace(before, self._part, len(near), dtype=np.float32) * predicted
+        return near - predicted * (before + (self._part - before) * self._ramp)
 
 
 class Hush:
@@ -51,7 +50,9 @@ class Hush:
     _OPENS_IN: Final = 5
     """Opens in this part of a frame: 2 ms."""
 
-    def __init__(self) -> None:
+    def __init__(self, frame: Samples) -> None:
+        self._opens = _ramp(frame // self._OPENS_IN, frame)
+        self._closes = _ramp(frame, frame)
         self._gain = 1.0
 
     def soften(self, left: Floats, expected: float) -> Floats:
@@ -63,10 +64,9 @@ class Hush:
         self._gain = max(wanted, self._KEPT * before + (1 - self._KEPT) * self._LEAST)
         if before == self._gain == 1.0:
             return left
-        return left * _ramp(before, self._gain, len(left) // (self._OPENS_IN if self._gain > before else 1), len(left))
+        return left * (before + (self._gain - before) * (self._opens if self._gain > before else self._closes))
 
 
-def _ramp(start: float, end: float, within: Samples, count: Samples) -> Floats:
-    ramp = np.full(count, end, np.float32)
-    ramp[:within] = np.linspace(start, end, within)
-    return ramp
+def _ramp(within: Samples, count: Samples) -> Floats:
+    """From 0 to 1 ``within`` so many samples, then 1."""
+    return np.minimum(np.arange(1, count + 1) / within, 1).astype(np.float32)
