@@ -22,6 +22,7 @@ class Convolver:
     """A stream through an impulse response: frames of ``frame`` samples in, as many out (float64)."""
 
     def __init__(self, response: Floats, frame: int) -> None:
+        self._gain = float(response[0]) if len(response) == 1 else None  # nothing to transform
         pieces = -(-len(response) // frame)
         padded = np.pad(response, (0, pieces * frame - len(response))).reshape(pieces, frame)
         spectra = np.fft.rfft(padded, 2 * frame, axis=1)
@@ -38,10 +39,12 @@ class Convolver:
 
     def process(self, samples: Floats) -> Floats:
         """The next frame."""
+        if self._gain is not None:
+            return samples * self._gain
         pieces = len(self._seen)
         self._ringing = pieces + 1 if samples.any() else max(0, self._ringing - 1)
         self._newest = (self._newest - 1) % pieces
         self._seen[self._newest] = np.fft.rfft(np.concatenate((self._before, samples)))
         self._before = samples
         turned = self._spectra[pieces - self._newest : 2 * pieces - self._newest]
-        return np.fft.irfft(np.einsum("pf,pf->f", self._seen, turned), 2 * len(samples))[len(samples) :]
+        return np.fft.irfft((self._seen * turned).sum(axis=0), 2 * len(samples))[len(samples) :]

@@ -155,6 +155,8 @@ class _Loop:
         self._at = rng.randrange(len(self._samples))
 
     def next(self, count: int) -> Floats:
-        at = np.arange(self._at, self._at + count) % len(self._samples)
+        samples = self._samples[self._at : self._at + count]
+        if len(samples) < count:
+            samples = np.concatenate((samples, self._samples[: count - len(samples)]))
         self._at = (self._at + count) % len(self._samples)
-        return np.asarray(self._samples[at] * self._gain)
+        return np.asarray(samples * self._gain)
