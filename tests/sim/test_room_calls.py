@@ -54,6 +54,10 @@ def test_the_recording_has_the_caller_as_he_spoke_and_not_what_the_room_made_of_
     )
 
 
+def test_no_audio_is_lost_at_pickup_in_a_room_though_it_is_not_what_the_caller_said() -> None:
+    assert figures(speakers(OURS)).values["pickup_lost_ms"] == (0,)
+
+
 def test_a_canceller_without_an_echo_leaves_the_caller_his_words() -> None:
     """On the live service another canceller hid them, and 4 of 6 replies stopped late."""
     short = replace(scenario("hotel", "check-in"), line=LineSettings(LineKind.SPEAKER), limit_ms=18_000)

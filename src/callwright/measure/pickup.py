@@ -77,11 +77,11 @@ def ready_ms(record: CallRecord) -> Ms:
 
 
 def find_arrival(record: CallRecord) -> Arrival:
-    """Look for what the caller said before the session was ready, and for what he was saying then."""
+    """Look for what was sent of the caller before the session was ready, and of what he was saying then."""
     before = [line.ended_ms for line in record.caller_lines if line.started_ms < ready_ms(record)]
     wanted = -(-max([FRAME_MS, ready_ms(record), *before]) // FRAME_MS)
     sound = record.recording
-    samples = sound.caller[: (wanted * FRAME_MS + FIRST_AUDIO_MS) * sound.rate_hz // 1000]
+    samples = sound.sent[: (wanted * FRAME_MS + FIRST_AUDIO_MS) * sound.rate_hz // 1000]
     search = _Search(resample(samples, sound.rate_hz, RATE_HZ), record.first_audio)
     search.run(wanted)
     return Arrival(tuple(bool(each) for each in search.arrived[:wanted]), bool(search.loud.any()))
