@@ -92,6 +92,8 @@ _STATEMENT_BEGINS = re.compile(
     r"|did|does)$"
 )
 _BREAKS = {"but", "however", "although", "though", "whereas", "except", "instead"}
+_GO_ON = {"as", "all", "nothing", "anything"}
+"""Before one of these words it breaks nothing: "as though", "all but"."""
 _JOINS = {"and", "so", "because", "since", "then", "plus", "which"}
 
 
@@ -137,7 +139,7 @@ def _sentences(tokens: Sequence[Token], marks: dict[int, tuple[str, int]]) -> It
             quoted, fresh = not quoted, True
         else:
             following = tokens[end].text if end < len(tokens) else ""
-            breaks = text in _BREAKS and tokens[at - 1].text != "as"  # "as though" goes on
+            breaks = text in _BREAKS and tokens[at - 1].text not in _GO_ON
             if fresh or breaks or (text in _JOINS and (_STATEMENT_BEGINS.match(following) or end in marks)):
                 raws.append(_Raw([], tokens[at].word, 0, quoted=quoted))
             fresh = False
@@ -155,6 +157,7 @@ def _weighed(raws: Sequence[_Raw], number: int) -> Iterator[Clause]:
     parting = len(raws) > 1 and triggers.PARTING.match(texts[-1]) is not None
     held = any(map(_turns_what_stood_before, texts[1:])) or (asked and not parting)
     for at, (raw, text) in enumerate(zip(raws, texts, strict=True)):
+        held = held or triggers.ORDERED.match(text) is not None
         held = held or triggers.ASKS.match(text) is not None or triggers.CONDITION.search(text) is not None
         held = held or any(holder.search(text) for holder in triggers.HOLDERS)
         alone = raw.quoted or triggers.LET_KNOW.search(text) is not None or (asked and at == len(raws) - 1)
@@ -252,7 +255,8 @@ def _force(clause: Clause, match: re.Match[str]) -> Force:
     """How a participle is said: "has been refunded", "has not been", "will be"."""
     before, behind = clause.text[: match.start()], clause.text[match.end() :]
     is_future = triggers.PRESENT.search(before) and triggers.WITHIN.search(behind)
-    if clause.open or is_future or triggers.LATER.search(behind) or triggers.HABIT.search(clause.text):
+    is_thought = triggers.JUDGES.search(behind) and not triggers.ACTS.search(before)
+    if clause.open or is_future or is_thought or triggers.LATER.search(behind) or triggers.HABIT.search(clause.text):
         return Force.OPEN
     if triggers.UNTRUE.search(behind) or triggers.CANNOT.search(before):
         return Force.NEGATED

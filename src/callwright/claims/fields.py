@@ -36,16 +36,23 @@ _CARD = re.compile(
     rf"\b(?:ending|ends|ended|last(?: (?:four|4|N\d+))?(?: digits?| numbers?)?|digits|card|{_BRAND}){_FILLER} (N\d+)\b"
     rf"|(N\d+) (?:{_BRAND}|(?:debit |credit )?card)\b"
 )
+_OF_OTHERS = re.compile(
+    r"\b(?:order|invoice|ticket|receipt|policy|booking|file|case)(?: number| total)? (?:that )?(?:ends|ending|ended)\b"
+    rf"|\b(?:my|his|her|their|our|its|somebody's|another) (?:\w+ )?(?:{_BRAND}|card|account)\b"
+)
 _BARE_CARD = re.compile(r"\b(?:to|onto|on) (?:the |your |my )?(N\d+)\b|^(N\d+)$")
 _BRANDS_SAID = re.compile(rf"\b(?:{_BRAND})\b")
 _OTHER_AMOUNT = re.compile(
     r"\b(?:orders?|payment|purchase|charged?|deposit|fee|balance|price|costs?|(?<!a )total|voucher|discount|shipping"
-    r"|paid|worth|originally|limit)(?: (?:of|for|was|is|were|at|a|the|your|us|now))* (A\d+)\b"
-    r"|\b(?:of|out of) the (A\d+)\b"
+    r"|paid|worth|originally|limit)(?: (?:of|for|was|is|were|at|a|the|your|us|now))* (A\d+)\b(?! back\b)"
+    r"|\b(?<!all )of the (A\d+)\b"
 )
 _ROUGHLY = re.compile(
     r"\b(?:(?:more|less|fewer) than|up to|at (?:least|most)|about|around|roughly|approximately|nearly|almost|over|under"
-    r"|another|all but|part of|some of)(?: (?:the|your|a))* (A\d+)\b|\b(A\d+) (?:less|more|or so|minus|plus|short)\b"
+    r"|another|all but|part of|some of|twice|double)(?: (?:all|of|the|your|a))* (A\d+)\b"
+    r"|\b(?:N\d+|several|many|few|multiple) \w+ (?:of|at) (A\d+)\b"
+    r"|\b(A\d+) (?:less|more|or so|minus|plus|short|each|twice|monthly|apiece|at a time)\b"
+    r"|\b(A\d+) (?:a|per|every) (?:day|week|month|year)\b"
 )
 
 
@@ -114,6 +121,8 @@ class Fields:
         for clause in clauses:
             if len(set(_BRANDS_SAID.findall(clause.text))) > 1:
                 votes += [(True, clause.span), (False, clause.span)]
+            if _OF_OTHERS.search(clause.text):
+                continue
             for match in _CARD.finditer(clause.text):
                 votes.append((self._is_number(match, last4), clause.span))
             if not _CARD.search(clause.text):

@@ -49,10 +49,12 @@ _NOT_DONE = {
 }
 
 _OTHER_BUSINESS = re.compile(
-    r"\b(?:charged?|debited|billed?|pay|paid(?! (?:back|to))|payments?|purchased?|bought|costs?|owe[sd]?|due|fees?|used"
+    r"\b(?:charged?|debited|billed?|pay|payments?|purchased?|bought|costs?|owe[sd]?|due|fees?|used"
     r"|on file|saved|registered|(?:i|we|you) have (?:your|an?|the)|i see|instead of|rather than|voucher|store credit"
+    r"|paid(?! (?:\S+ ){0,3}back\b| to\b| with\b)"
     r"|gift cards?|credit note|points|cash|cheque|discount|deposit|shipping|taken|took|deducted|withheld|withdrew"
-    r"|reserved|held)\b"
+    r"|reserved|held|phone|telephone|mobile|cell|called|calling|call from"
+    r"|reference|confirmation|tracking|code|zip|postcode)\b"
 )
 """What an amount or a card may be named for beside the operation: such a clause carries no field."""
 _ARRIVAL = re.compile(
@@ -65,7 +67,7 @@ _ARRIVAL = re.compile(
 _NOT_PLAIN = re.compile(
     r"^(?:but|however|although|though|whereas)\b"
     r"|\b(?:still|yet|not|never|no|nothing|without|except|apart|aside|excluding|other than|will|shall|would|could|can"
-    r"|may|might|must|should|want|wants|wanted|hope|let)\b"
+    r"|may|might|must|should|want|wants|wanted|hope|let|next|follows?|comes?|remains?|remaining|waits?|pending|open|left|due)\b"
 )
 
 

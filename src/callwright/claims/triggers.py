@@ -36,6 +36,7 @@ PSEUDO = _words(
     r"(?:and )?no (?:cents|pence)",
     r"nothing (?:else|more|further|left)(?: (?:you|for you))?(?: (?:need|have))?(?: to do)?",
     r"(?:i|we) can (?:now )?(?:confirm|tell you|see|say|report|assure you)(?: that)?",
+    r"before (?:telling|letting) you(?: know)?(?: that)?",
     r"(?:happy|glad|pleased|good|delighted) to (?:say|confirm|tell you|report|let you know|inform you|hear)(?: that)?",
     r"just (?:to let you know|so you know)",
     r"want(?:ed)? (?:you to know|to let you know)(?: that)?",
@@ -50,15 +51,43 @@ MANAGED = _words(r"(?:was|were|been) able to|managed to")
 # --- What holds for more than its clause --------------------------------------------------------------------------
 
 CONDITION = _words(
-    r"if|unless|once|when|whenever|whether|until|till|before|in case|imagine|suppose|supposing|assuming|provided",
+    r"if|unless|once|when|whenever|whether|until|till|before(?! \w+day)|in case|imagine|suppose|supposing|assuming",
+    r"provided",
     r"as soon as|as long as|as if|as though|while (?:i|we)|had (?:it|the|we|i)",
     r"after (?:A\d+|N\d+|it|we|i|you|they|your|my|the (?:refund|money|amount))",
+    r"the (?:moment|minute|second|instant|day) (?:that )?(?:i|we|you|it|they|the|your)",
+    r"(?:up)?on (?:receipt|return|arrival|approval|delivery)|subject to|depending on|contingent on|conditional on",
+    r"in the (?:best|worst) case|at (?:best|the latest)|correct me",
 )
-TAKES_BACK = re.compile(r"^(?:or|minus|less|except|excluding|apart from|other than|said|not$|as if|as though)\b")
-"""At the beginning of a later clause it turns those before it."""
+ORDERED = _first(
+    r"(?:please )?(?:just )?(?:send|return|bring|mail|ship|drop|hand|pack|sign|fill|wait|allow)",
+    r"(?:please )?(?:just )?(?:(?:give|tell|show) (?:us|me)|give it)",
+)
+"""What the caller is to do first: what follows holds once he has."""
+_SAY = r"say|says|said|tell me|told me|claims?|claimed|think|reckon|states?|reads|suggests?"
+_BUT = r"(?:but|only|though|although|however)"
+TAKES_BACK = _first(
+    r"or|minus|less|except|excluding|apart from|other than|said|not$|as if|as though",
+    rf"(?:you|he|she|they|it|your \w+) (?:{_SAY})$|(?:is|was|has|had|did|does) not (?:it|that)$",
+    r"(?:is|was|did|does) (?:that|this)|(?:at least )?(?:that|this|it) (?:is|was) as far as",
+    r"(?:at least )?(?:that|this|it) (?:is|was) (?:what|how) (?:you|they|he|she|it|i was|i heard)",
+    r"which .*\b(?:not|wrong|mistaken?|untrue|false|incorrect)|fingers crossed|touch wood|knock on wood",
+    r"(?:but )?(?:for|to|under|in|on) (?:an? |the )?(?:different|other|another|wrong|somebody|someone)",
+    rf"{_BUT} (?:i|we) (?:may|might|could|must|should|have to|need to|would)",
+    rf"(?:{_BUT} |then )?(?:\w+ ){{0,3}}(?:sent|took|pulled|got) (?:it|that|them) back$",
+    rf"(?:{_BUT} |then )?(?:\w+ ){{0,3}}(?:charged|debited|taken)(?: \w+)? again$",
+    rf"{_BUT} (?:i|we) (?:can|could|do|did) not",
+    rf"{_BUT} .*\b(?:not|never) (?:\w+ )?(?:right|true|correct|sure|certain|reliable|left|arrived?|went|go)",
+    rf"{_BUT} (?:that|this|it) (?:is|was) (?:for|about|on|from|with|in)",
+)
+"""A later clause that turns those before it: it takes back, doubts, or says that another thing was meant."""
 LET_KNOW = _words(r"let (?:me|us) know|call us|reach out|contact us|feel free|get in touch")
 OTHERS = _words(
     r"says|said|saying|told|tells|claims?|claimed|mentioned|thinks|thought|heard|wrote|writes|reads|promised|wondered",
+    r"report(?:s|ed)|show(?:s|ed|ing)|display(?:s|ed)|states|stated|indicates|suggests|tell(?:s|ing)? (?:me|us)",
+    r"has it (?:that|down|as|recorded)|rumou?r has it|status (?:is|says|shows|reads)|marked|flagged|listed",
+    r"(?:you|he|she|they) (?:are|were|is|was) (?:\w+ )?(?:telling|saying|claiming|asking)",
+    r"(?:you|he|she|they) (?:are|were|is|was) (?:\w+ )?(?:sure|certain|positive|convinced)",
     r"swore|swears|according to",
     r"(?:you|he|she|they) (?:\w+ )?(?:say|tell|claim|think|believe|asked|believed|wanted|want|expected|wish|wished"
     r"|mean|meant)",
@@ -81,9 +110,14 @@ UNSURE = _words(
 """That the outcome is not known, which is a milestone of its own."""
 MAY_BE_UNKNOWN = _words(r"whether|if|that|confirmation|answer|reply|word|news|yet|unknown|open|seen")
 ELSEWHERE = _words(
+    r"(?:a|an|some|one) (?:customer|caller|client|guest|person|man|woman|lady|gentleman|friend|colleague)s?",
+    r"(?:customer|caller|client|person|man|woman|lady|gentleman) (?:before|after|behind|ahead of) (?:you|me|us)",
     r"(?:someone|somebody|anyone|everyone) else|(?:another|other|previous|earlier|last) "
     r"(?:customer|caller|person|order|refund|booking|cancellation|attempt|try|one)s?",
-    r"by mistake|in error|wrong (?:card|account|person|customer)",
+    r"(?:in|on) (?:the|an?|your|my) (?:story|film|movie|book|dream|song|joke|radio|television|tv|news|papers?|article)",
+    r"next door|(?:had|have|has|having|get|getting) A\d+ \w+ed",
+    r"different (?:customer|caller|person|name|account|order|card)",
+    r"by (?:mistake|accident)|in error|wrong (?:card|account|person|customer)",
     r"last (?:year|month|week|time|spring|summer|autumn|fall|winter)|(?:years?|months?|weeks?|a while) ago|previously",
     r"in the past|back (?:in|then)(?! (?:your|the))",
     r"usually|normally|generally|typically|always|often|sometimes|as a rule|in general|every time",
@@ -97,14 +131,15 @@ HEDGE = _words(
     r"|wish(?:ed)?)",
     r"(?:it|this|that) (?:\w+ )?(?:looks|seems|appears|sounds)|as though|either",
     r"hopefully|probably|maybe|perhaps|apparently|presumably|supposedly|possibly|allegedly|technically",
-    r"on paper|in theory|in principle",
+    r"on paper|in theory|in principle|yeah right|with (?:any|some|a bit of|a little) luck",
 )
 HOLDERS = (OTHERS, DOUBT, HEDGE, ELSEWHERE)
 """What holds from where it is said to the end of the sentence."""
 
 _AUXILIARY = "did|has|have|had|is|are|am|was|were|do|does|can|could|shall|should|would|will|may|might"
 ASKS = _first(
-    rf"(?:{_AUXILIARY}) (?:it|the|you|we|i|they|that|this|your|my|our|there|everything|anything|all|A\d+|N\d+)",
+    rf"(?:{_AUXILIARY}) (?:not )?(?:it|the|you|we|i|they|that|this|your|my|our|there|all|A\d+|N\d+)",
+    rf"(?:{_AUXILIARY}) (?:everything|anything)",
     r"why|how|what|who|where|which",
 )
 """A question, with or without its mark."""
@@ -174,6 +209,12 @@ LATER = re.compile(
     r"|in a (?:moment|minute|second|bit|few)|next (?:week|month|day)|any (?:moment|minute|second)|or|minus|would be"
     rf"|only (?:after|when|if|once)|(?:is|was) (?:what|how|when|where|something)|{_EXCEPTIONS})\b"
 )
+JUDGES = re.compile(
+    r"^(?!.*\b(?:that|which|who|and) )"
+    r".* (?:(?:is|was) (?!A\d|N\d)|sounds?|seems?|looks?|means?|makes?|would|might|could|may|can) "
+)
+ACTS = _words(r"has|have|had|is|are|am|was|were|been|did|got|went|i|we|you|they|bank|team|provider|shop|store")
+"""Without one of these before it a participle names a thing, and what judges it claims nothing: "refunded is fair"."""
 UNDER_WAY = _words(r"being|getting")
 PRESENT = re.compile(r"\b(?:is|are|am|gets?)(?: \w+){0,2} ?$")
 WITHIN = _words(
