@@ -17,6 +17,7 @@ from callwright.core.pickup import Stage
 from callwright.core.playout import Playing
 from callwright.core.ports import PlayedReports
 from callwright.core.session import Can, Session
+from callwright.core.stalls import HANGS_MS
 from callwright.core.turns import REPLY_PATIENCE_MS
 from callwright.ids import EventId, ItemId, ResponseId, ToolCallId
 
@@ -77,6 +78,7 @@ class World(RuleBasedStateMachine):
         self.ending: list[ToolCallId] = []
         """Calls that asked for the end, while the goodbye is pending."""
         self.withdrawn: dict[ToolCallId, None] = {}
+        self.is_turn_watched = False
         self.progress_ms = 0
         self.hang_ups = 0
         self.received: dict[ItemId, int] = {}
@@ -162,8 +164,13 @@ class World(RuleBasedStateMachine):
                     self.outputs[tool_call_id] = None
                     is_open = tool_call_id in self.ending and "still open" in output
                     assert not is_open or do.UnwatchCaller() in batch
+                case do.NoteAnomaly(what) if what.endswith("it is given up") and self.open_response:
+                    self.cut_responses[self.open_response] = self.open_response = None
+                case do.WatchCaller() if not self.ending:
+                    self.is_turn_watched = True
                 case do.UnwatchCaller() if self.session.pickup.stage is not Stage.PARTING:
-                    assert self.ending, "a goodbye is withdrawn once"
+                    assert self.ending or self.is_turn_watched, "a goodbye is withdrawn once"
+                    self.is_turn_watched = False
                     self.withdrawn.update(dict.fromkeys(self.ending))
                     self.ending = []
                 case do.HangUp():
@@ -286,7 +293,7 @@ class World(RuleBasedStateMachine):
     def deadlines_can_be_met(self):
         deadline_ms = self.session.next_deadline_ms()
         audio_ms = sum(self.received.values()) * 1000 // RATE_HZ
-        assert deadline_ms is None or deadline_ms <= self.now_ms + max(REPLY_PATIENCE_MS, HANDOVER_MS) + audio_ms
+        assert deadline_ms is None or deadline_ms <= self.now_ms + HANGS_MS + audio_ms
 
     @invariant()
     def every_call_has_its_output_once_its_tool_is_through(self):

@@ -23,6 +23,7 @@ from tests.core.telling import (
     both_lines,
     desk,
     fact,
+    notes,
     played,
     records,
     underway,
@@ -200,3 +201,16 @@ def test_c098_a_request_that_crosses_the_servers_own_reply_is_served_by_that_rep
     played(call)
     assert records(call) == ["confirmed asked", "confirmed heard"]
     assert asks(call) == 1
+
+
+def test_after_the_third_wrong_telling_the_model_is_not_told_to_put_it_right():
+    """Nothing more is asked for, so the note would be followed by nothing; somebody else puts it right."""
+    call = desk()
+    underway(call)
+    call.at(4_000, fact(Milestone.FAILED, 3))
+    for number in range(ASKS_MAX):
+        before = len(notes(call))
+        call.reply(ResponseId(f"x{number}"), ItemId(f"y{number}"), 8_000, DONE, speed=4)
+        played(call)
+        assert len(notes(call)) - before == (number < ASKS_MAX - 1)
+    assert records(call)[-1] == "failed deferred"

@@ -42,6 +42,7 @@ from callwright.core.plan import Can as Can
 from callwright.core.plan import Ending as Ending
 from callwright.core.plan import Untold
 from callwright.core.playout import Playout
+from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
 from callwright.core.turns import Floor, Turns
@@ -72,6 +73,7 @@ class Session:
         lull = Lull()
         self._leave = Leave(self.goodbye, lull, self.tools, self.playout, self._cuts, self._out)
         self._telling = Tellings(self._out, plan.locale, plan.latency_ms)
+        self._stalls = Stalls(self.turns, self.playout, lull, self._telling, self._out)
         self._asking = Asking(lull, self.turns, self.tools, self._telling, self._out, plan.actions)
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: self._model_connected,
@@ -79,7 +81,7 @@ class Session:
             on.FormatMismatched: self._format_mismatched,
             on.SpeechStarted: self._speech_started,
             on.SpeechStopped: self._speech_stopped,
-            on.ItemPlaced: self._item_placed,
+            on.ItemPlaced: lambda event, _now_ms: self.heard.placed(event.item_id, event.after),
             on.CallerTranscribed: self._caller_transcribed,
             on.ResponseStarted: self._response_started,
             on.AudioReceived: self._audio_received,
@@ -87,13 +89,13 @@ class Session:
             on.ToolCalled: self._tool_called,
             on.ResponseEnded: self._response_ended,
             on.ItemRetrieved: self._item_retrieved,
-            on.ItemTruncated: self._item_truncated,
+            on.ItemTruncated: lambda event, _now_ms: self.heard.truncated(event.item_id, Truncate.CONFIRMED),
             on.RequestRefused: self._request_refused,
             on.ModelClosed: self._model_closed,
             on.LineOpened: lambda _event, now_ms: self.pickup.line_opened(now_ms),
             on.FirstWordsLost: lambda _event, _now_ms: self._asking.lull.waits(),
             on.LinePlayed: self._line_played,
-            on.MarkReturned: self._mark_returned,
+            on.MarkReturned: lambda event, now_ms: self.playout.mark_returned(event.mark_id, now_ms),
             on.CallerLoud: self._caller_loud,
             on.LineSilent: self._line_silent,
             on.LineClosed: self._line_closed,
@@ -131,7 +133,7 @@ class Session:
         if self.pickup.stage is Stage.OVER:
             return None
         earliest_ms: Ms | None = None
-        machines = (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye)
+        machines = (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye, self._stalls)
         for machine in (*machines, self.keeping, self._telling, self._asking.lull):
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
@@ -174,9 +176,6 @@ class Session:
         self.turns.speech_stopped(now_ms)
         self._asking.lull.caller_is_through()
 
-    def _item_placed(self, event: on.ItemPlaced, _now_ms: Ms) -> None:
-        self.heard.placed(event.item_id, event.after)
-
     def _caller_transcribed(self, event: on.CallerTranscribed, _now_ms: Ms) -> None:
         self.heard.caller_turn(event.item_id, event.text)
         if self.pickup.stage is not Stage.OVER:
@@ -186,9 +185,7 @@ class Session:
         unended = self.turns.response_id
         if unended is not None and unended != event.response_id:
             self._out.note(f"response {event.response_id} began, so {unended} has ended without a word")
-            self.turns.response_ended(unended, now_ms)
-            self._out.add(*self.playout.superseded(unended))
-            self._telling.ended(unended, now_ms)
+            self._stalls.ends(unended, now_ms)
         self.turns.response_started(event.response_id)
         self._telling.began(event.response_id)
         self._asking.lull.began(event.response_id)
@@ -200,15 +197,18 @@ class Session:
             self.goodbye.audio(now_ms)
             self._telling.spoke(event.response_id, event.item_id)
             self._asking.lull.spoke(event.response_id)
+            self._stalls.moved(now_ms, event.samples * 1000 // self.plan.output_rate_hz)
             self._out.add(*commands)
 
-    def _reply_written(self, event: on.ReplyWritten, _now_ms: Ms) -> None:
+    def _reply_written(self, event: on.ReplyWritten, now_ms: Ms) -> None:
         self.heard.reply(event.item_id, event.text)
+        self._stalls.moved(now_ms)
         self._asking.lull.wrote(event.response_id, event.text)
 
     def _tool_called(self, event: on.ToolCalled, now_ms: Ms) -> None:
         self._telling.called(event.response_id)
         self._asking.lull.called(event.response_id)
+        self._stalls.moved(now_ms)
         self.keeping.tool_called(event.name)
         verdict = self.tools.called(
             event.tool_call_id,
@@ -246,9 +246,6 @@ class Session:
     def _item_retrieved(self, event: on.ItemRetrieved, _now_ms: Ms) -> None:
         self.heard.retrieved(event.item_id, event.text, is_cut=event.is_cut)
 
-    def _item_truncated(self, event: on.ItemTruncated, _now_ms: Ms) -> None:
-        self.heard.truncated(event.item_id, Truncate.CONFIRMED)
-
     def _request_refused(self, event: on.RequestRefused, now_ms: Ms) -> None:
         request = self._out.refused(event.event_id)
         match request:
@@ -282,12 +279,10 @@ class Session:
     def _line_played(self, event: on.LinePlayed, _now_ms: Ms) -> None:
         self.playout.played(event.item_id, event.generation, event.played_ms)
 
-    def _mark_returned(self, event: on.MarkReturned, now_ms: Ms) -> None:
-        self.playout.mark_returned(event.mark_id, now_ms)
-
     def _caller_loud(self, event: on.CallerLoud, now_ms: Ms) -> None:
         if self.pickup.stage is Stage.READY:
             self.goodbye.caller_loud(now_ms, is_loud=event.is_loud)
+            self._stalls.caller_loud(now_ms, is_loud=event.is_loud)
 
     def _line_silent(self, event: on.LineSilent, now_ms: Ms) -> None:
         ending = Ending("fault", f"no audio from the line for {event.ms // 1000} s")
@@ -349,6 +344,7 @@ class Session:
         self._cuts.take_played_out(now_ms)
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:
+            self._stalls.look(now_ms)
             self._telling.settled(self.heard.take_settled(), now_ms)
         self._asking.gather(now_ms)
         is_model_there = self.pickup.stage is Stage.READY
@@ -377,9 +373,7 @@ class Session:
         response_id = self.turns.response_id
         self._leave.model_lost(ending, is_cut_short=response_id is not None)
         if response_id is not None:
-            self._out.add(*self.playout.response_ended(response_id))
-            self.turns.response_ended(response_id, now_ms)
-            self._telling.ended(response_id, now_ms)
+            self._stalls.ends(response_id, now_ms)
         self.heard.give_up_all()
 
     def _end(self, cue: PickupCue, ending: Ending, now_ms: Ms, *commands: do.Command) -> None:

@@ -224,7 +224,8 @@ class Told:
         each = self._facts[op_id]
         each.wrongly = said
         each.heard_in = None
-        each.note, each.noted_asks = correction_of(each.fact, said), each.asks
+        if each.asks < ASKS_MAX:  # nothing more is asked for that could follow it
+            each.note, each.noted_asks = correction_of(each.fact, said), each.asks
         self._record(each, Telling.CORRECTION)
         self._move(each, Cue.CONTRADICTED)
         if each.state is State.OWED:

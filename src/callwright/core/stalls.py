@@ -1,0 +1,104 @@
+"""What the server has begun and does not end: a response that brings nothing more, a turn of the caller's long silent.
+
+Nobody has the floor while one of them is open, so nobody would speak again. Owns when they count as ended, and ends
+them. Does not own a reply that does not begin (``turns``), nor the silence that follows (``lull``).
+
+```
+response  begun ▒▒▒▒▒▒▒ audio, as long as it plays ▒▒▒▒▒▒▒│ nothing ── HANGS_MS ──│ given up, and cancelled
+turn      begun ── LISTEN_MS ──│ listened to: loud ▒▒▒▒▒▒▒│ quiet ─── QUIET_MS ──│ over
+```
+"""
+
+from __future__ import annotations
+
+from callwright.core.commands import CancelResponse, UnwatchCaller, WatchCaller
+from callwright.core.lull import Lull
+from callwright.core.outgoing import Outgoing
+from callwright.core.plan import Can
+from callwright.core.playout import Playout
+from callwright.core.telling import Tellings
+from callwright.core.turns import Floor, Turns
+from callwright.ids import Ms, ResponseId
+
+HANGS_MS: Ms = 10_000
+"""How long an open response may bring nothing, from when the last of it was played."""
+LISTEN_MS: Ms = 5_000
+"""How long a turn of the caller's lasts before the line's own audio is listened to."""
+QUIET_MS: Ms = 10_000
+"""How long it is quiet before his turn counts as over; servers wait up to 8 s for the rest of a sentence."""
+
+_PATIENCE_MS = {Floor.REPLY: HANGS_MS, Floor.OWED: HANGS_MS, Floor.CALLER: LISTEN_MS, Floor.OVERLAP: LISTEN_MS}
+"""Whatever is waited for on each of these floors; on the others nothing is open."""
+
+
+class Stalls:
+    """What one call waits for the end of."""
+
+    def __init__(self, turns: Turns, playout: Playout, lull: Lull, telling: Tellings, out: Outgoing) -> None:
+        """All of these are the session's; it goes on using them."""
+        self._turns = turns
+        self._playout = playout
+        self._lull = lull
+        self._telling = telling
+        self._out = out
+        self._open: tuple[Floor, ResponseId | None, int] | None = None
+        """What is open: the floor, its response and its turn."""
+        self._since_ms: Ms = 0
+        """Since when nothing has come of it; ahead of now while the line plays what came."""
+        self._is_listening = False
+        self._is_loud = False
+
+    def moved(self, now_ms: Ms, audio_ms: Ms = 0) -> None:
+        """The open response brought something, which takes so long to play."""
+        self._since_ms = max(self._since_ms, now_ms) + audio_ms
+
+    def caller_loud(self, now_ms: Ms, *, is_loud: bool) -> None:
+        """The caller's audio rose above the noise around him, or fell back."""
+        if self._is_listening:
+            self._is_loud, self._since_ms = is_loud, now_ms
+
+    def look(self, now_ms: Ms) -> None:
+        """End what has stalled."""
+        turns = self._turns
+        is_open = (turns.floor, turns.response_id, turns.caller_turns)
+        if is_open != self._open:
+            self._stop_listening()
+            self._open, self._since_ms = is_open, max(now_ms, self._since_ms if turns.floor is Floor.REPLY else 0)
+        deadline_ms = self.next_deadline_ms()
+        if deadline_ms is None or now_ms < deadline_ms:
+            return
+        if turns.response_id is not None and turns.floor is not Floor.OVERLAP:
+            self._give_up(turns.response_id, now_ms)
+            self.look(now_ms)
+        elif self._is_listening:
+            self._stop_listening()
+            self._out.note("the caller is silent, and the server does not end his turn: it counts as over")
+            turns.speech_stopped(now_ms)
+            self._lull.caller_is_through()
+            self.look(now_ms)
+        else:
+            self._is_listening, self._since_ms = True, now_ms
+            self._out.add(WatchCaller())
+
+    def next_deadline_ms(self) -> Ms | None:
+        """When what is open counts as stalled."""
+        patience_ms = _PATIENCE_MS.get(self._open[0]) if self._open and not self._is_loud else None
+        return None if patience_ms is None else self._since_ms + (QUIET_MS if self._is_listening else patience_ms)
+
+    def ends(self, response_id: ResponseId, now_ms: Ms) -> None:
+        """The open response ends without a word of the server's: what it may still send is not played."""
+        self._out.add(*self._playout.superseded(response_id))
+        self._turns.response_ended(response_id, now_ms)
+        self._telling.ended(response_id, now_ms)
+
+    def _give_up(self, response_id: ResponseId, now_ms: Ms) -> None:
+        self._out.note(f"response {response_id} brings nothing more and does not end: it is given up")
+        if Can.CANCEL in self._out.can:
+            self._out.request(CancelResponse(self._out.next_id(), response_id))
+        self.ends(response_id, now_ms)
+        self._lull.waits()
+
+    def _stop_listening(self) -> None:
+        if self._is_listening:
+            self._out.add(UnwatchCaller())
+        self._is_listening = self._is_loud = False
