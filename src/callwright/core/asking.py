@@ -1,7 +1,8 @@
 """Where a reply is asked for: whoever wants one comes here, and the floor, the model and the silence are looked at.
 
 ``turns`` says when a reply may be asked for, ``toolcalls`` and ``told`` when there is something to say, ``lull`` when
-nobody says anything. Here these wishes become one request, and what became of it goes back to all of them.
+nobody says anything; ``stalls`` frees a floor that nobody else would. Here these wishes become one request, and what
+became of it goes back to all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from callwright.core.lull import Lull, Stage
 from callwright.core.notes import END_IT
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Ending
+from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
 from callwright.core.toolcalls import ToolCalls
 from callwright.core.turns import Floor, Turns
@@ -23,10 +25,18 @@ class Asking:
     """The requests for a reply of one call."""
 
     def __init__(
-        self, lull: Lull, turns: Turns, tools: ToolCalls, telling: Tellings, out: Outgoing, actions: Container[str]
+        self,
+        lull: Lull,
+        stalls: Stalls,
+        turns: Turns,
+        tools: ToolCalls,
+        telling: Tellings,
+        out: Outgoing,
+        actions: Container[str],
     ) -> None:
         """All of these are the session's; it goes on using them. ``actions`` are the tools that do something."""
         self.lull = lull
+        self.stalls = stalls
         self._turns = turns
         self._tools = tools
         self._telling = telling

@@ -73,8 +73,8 @@ class Session:
         lull = Lull()
         self._leave = Leave(self.goodbye, lull, self.tools, self.playout, self._cuts, self._out)
         self._telling = Tellings(self._out, plan.locale, plan.latency_ms)
-        self._stalls = Stalls(self.turns, self.playout, lull, self._telling, self._out)
-        self._asking = Asking(lull, self.turns, self.tools, self._telling, self._out, plan.actions)
+        stalls = Stalls(self.turns, self.playout, lull, self._telling, self._out)
+        self._asking = Asking(lull, stalls, self.turns, self.tools, self._telling, self._out, plan.actions)
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: self._model_connected,
             on.SessionReady: self._session_ready,
@@ -133,8 +133,8 @@ class Session:
         if self.pickup.stage is Stage.OVER:
             return None
         earliest_ms: Ms | None = None
-        machines = (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye, self._stalls)
-        for machine in (*machines, self.keeping, self._telling, self._asking.lull):
+        machines = (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye)
+        for machine in (*machines, self.keeping, self._telling, self._asking.lull, self._asking.stalls):
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
                 earliest_ms = deadline_ms
@@ -185,7 +185,7 @@ class Session:
         unended = self.turns.response_id
         if unended is not None and unended != event.response_id:
             self._out.note(f"response {event.response_id} began, so {unended} has ended without a word")
-            self._stalls.ends(unended, now_ms)
+            self._asking.stalls.ends(unended, now_ms)
         self.turns.response_started(event.response_id)
         self._telling.began(event.response_id)
         self._asking.lull.began(event.response_id)
@@ -197,18 +197,18 @@ class Session:
             self.goodbye.audio(now_ms)
             self._telling.spoke(event.response_id, event.item_id)
             self._asking.lull.spoke(event.response_id)
-            self._stalls.moved(now_ms, event.samples * 1000 // self.plan.output_rate_hz)
+            self._asking.stalls.moved(now_ms, event.samples * 1000 // self.plan.output_rate_hz)
             self._out.add(*commands)
 
     def _reply_written(self, event: on.ReplyWritten, now_ms: Ms) -> None:
         self.heard.reply(event.item_id, event.text)
-        self._stalls.moved(now_ms)
+        self._asking.stalls.moved(now_ms)
         self._asking.lull.wrote(event.response_id, event.text)
 
     def _tool_called(self, event: on.ToolCalled, now_ms: Ms) -> None:
         self._telling.called(event.response_id)
         self._asking.lull.called(event.response_id)
-        self._stalls.moved(now_ms)
+        self._asking.stalls.moved(now_ms)
         self.keeping.tool_called(event.name)
         verdict = self.tools.called(
             event.tool_call_id,
@@ -282,7 +282,7 @@ class Session:
     def _caller_loud(self, event: on.CallerLoud, now_ms: Ms) -> None:
         if self.pickup.stage is Stage.READY:
             self.goodbye.caller_loud(now_ms, is_loud=event.is_loud)
-            self._stalls.caller_loud(now_ms, is_loud=event.is_loud)
+            self._asking.stalls.caller_loud(now_ms, is_loud=event.is_loud)
 
     def _line_silent(self, event: on.LineSilent, now_ms: Ms) -> None:
         ending = Ending("fault", f"no audio from the line for {event.ms // 1000} s")
@@ -344,7 +344,7 @@ class Session:
         self._cuts.take_played_out(now_ms)
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:
-            self._stalls.look(now_ms)
+            self._asking.stalls.look(now_ms)
             self._telling.settled(self.heard.take_settled(), now_ms)
         self._asking.gather(now_ms)
         is_model_there = self.pickup.stage is Stage.READY
@@ -373,7 +373,7 @@ class Session:
         response_id = self.turns.response_id
         self._leave.model_lost(ending, is_cut_short=response_id is not None)
         if response_id is not None:
-            self._stalls.ends(response_id, now_ms)
+            self._asking.stalls.ends(response_id, now_ms)
         self.heard.give_up_all()
 
     def _end(self, cue: PickupCue, ending: Ending, now_ms: Ms, *commands: do.Command) -> None:
