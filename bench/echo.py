@@ -1,8 +1,8 @@
 """What each canceller leaves of the echo and of the caller, and what it costs, for each thing that can befall a room.
 
-Run: ``python bench/echo.py [--rate 16000] [--only WORD]``. WebRTC's canceller is measured beside ours where the extra
-``aec`` is installed. The agent speaks for half a minute, nearly without a pause; the caller talks over it three times
-(32 words), from 11 s on. Columns:
+Run: ``python bench/echo.py [--rate 16000] [--only WORD] [--canceller NAME]``. WebRTC's canceller is measured beside
+ours where the extra ``aec`` is installed. The agent speaks for half a minute, nearly without a pause; the caller talks
+over it three times (32 words), from 11 s on. Columns:
 
 - 2 s, on, after: echo return loss enhancement in dB while only the agent speaks: when it has done so for 2 s (to 4 s),
   from 8 s to 11 s, and when the caller has spoken (24.5 s to 28.5 s);
@@ -222,9 +222,10 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rate", type=int, default=24_000)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", default="", help="a part of the scenes' names")
+    parser.add_argument("--canceller", default="", help="none, kalman or aec3")
     asked = parser.parse_args()
-    found = list(cancellers())
+    found = [(name, make) for name, make in cancellers() if asked.canceller in name]
     print(f"{'scene':34} canceller   2 s    on after    words voice share delay  drift    us")
     for scene in SCENES:
         for name, make in found:

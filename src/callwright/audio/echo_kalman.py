@@ -94,9 +94,10 @@ class KalmanCanceller(FrameCanceller):
         played = far.astype(np.float32)
         self._far.push(played)
         found = self._finder.take(near, far)
-        if found is not None:
-            self._align(found)
-        self._path.hear(self._far.read(2 * self._frame))
+        if found is not None and self._align(found):
+            self._path.hear_again(self._far.read(self._span))
+        else:
+            self._path.hear(self._far.read(2 * self._frame))
         predicted = self._path.predict()
         heard = near.astype(np.float32)
         missed = heard - predicted
@@ -114,8 +115,11 @@ class KalmanCanceller(FrameCanceller):
         self._spoken_ms += ECHO_FRAME_MS * (float(played @ played) > len(played) * FAR_RMS**2)
         return self._spoken_ms < _PRESUMED_MS
 
-    def _align(self, found: float) -> None:
-        """Read the far end such that the echo, which is ``found`` samples late, comes where the filter has it."""
+    def _align(self, found: float) -> bool:
+        """Read the far end such that the echo, which is ``found`` samples late, comes where the filter has it.
+
+        Returns whether that changes anything.
+        """
         before = self._far.delay
         if self._seat is None:
             self._far.delay = float(max(0, round(found) - _LEAD_MS * self._per_ms))
@@ -124,9 +128,9 @@ class KalmanCanceller(FrameCanceller):
             self._far.delay = max(0.0, found - self._seat)
             self._path.shift(round(found - self._far.delay - self._seat))
         else:
-            return
+            return False
         self._seat = found - self._far.delay
-        self._path.hear_again(self._far.read(self._span))
+        return True
 
     @property
     def report(self) -> EchoReport:

@@ -75,7 +75,7 @@ class EchoPath:
         self._set(self._newest, np.fft.rfft(late))
 
     def hear_again(self, late: Floats) -> None:
-        """All that the filter spans: ``partitions`` + 1 frames, read at another delay than they were."""
+        """All that the filter spans, up to the present frame: ``partitions`` + 1 frames, read at another delay."""
         frames = np.lib.stride_tricks.sliding_window_view(late, 2 * self._frame)[:: self._frame]
         self._newest = self._count
         self._set(slice(self._count, None), np.fft.rfft(frames[::-1]))
