@@ -1,5 +1,6 @@
 """What a client is sent of a room, with and without its canceller."""
 
+import importlib.util
 import random
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from callwright.audio.echo import OutputDevice
 from callwright.audio.levels import level_dbfs
 from callwright.audio.resample import resample
+from callwright.errors import UsageError
 from callwright.sim.room import Aec, Microphone, RoomSettings, room_lines
 from callwright.sim.speech import RATE_HZ
 
@@ -41,8 +43,16 @@ def test_a_canceller_takes_the_rooms_echo_out_at_any_playback_lag(lag_frames):
 
 
 @pytest.mark.parametrize(
-    ("aec", "cancels"), [(Aec.AUTO, [True, False, False]), (Aec.ON, [True] * 3), (Aec.OFF, [False] * 3)]
+    ("aec", "cancels"),
+    [(Aec.AUTO, [True, False, False]), (Aec.ON, [True] * 3), (Aec.AEC3, [True] * 3), (Aec.OFF, [False] * 3)],
 )
 def test_the_output_device_says_whether_there_is_a_canceller_unless_the_user_does(aec, cancels):
     devices = (OutputDevice.SPEAKERS, OutputDevice.HEADPHONES, OutputDevice.PHONE)
     assert [aec.cancels(device) for device in devices] == cancels
+
+
+def test_a_canceller_that_is_not_installed_is_told_with_what_installs_it():
+    if importlib.util.find_spec("livekit"):
+        pytest.skip("the extra aec is installed")
+    with pytest.raises(UsageError, match=r"pip install 'callwright\[aec\]'"):
+        Microphone(RoomSettings(aec=Aec.AEC3), 24_000, random.Random(1), cancels=True)

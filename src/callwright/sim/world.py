@@ -37,7 +37,7 @@ from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
 from callwright.sim.recorded import recorded
-from callwright.sim.room import Aec, Microphone, RoomSettings, room_lines
+from callwright.sim.room import Microphone, RoomSettings, room_lines
 from callwright.sim.rulebook import BEHAVIORS
 from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
@@ -315,13 +315,13 @@ def _heard_in(scenario: Scenario, options: Options) -> tuple[str, ...]:
 def _microphone(place: _Place, line: LineSettings) -> Microphone | None:
     """What the client is sent the caller's voice through; None where that is his voice as it is.
 
-    A sound card that is heard again plays through loudspeakers, another one on headphones. Baselines have no canceller
-    unless one is asked for.
+    A sound card that is heard again plays through loudspeakers, another one on headphones. Baselines take either for a
+    phone, and have no canceller unless one is asked for.
     """
     room = place.options.room_of(place.scenario.room)
     sound_card = OutputDevice.SPEAKERS if room.echo else OutputDevice.HEADPHONES
-    device = sound_card if line.kind is LineKind.SPEAKER else OutputDevice.PHONE
-    cancels = room.aec.cancels(device) if place.client == OURS else room.aec is Aec.ON
+    device = sound_card if line.kind is LineKind.SPEAKER and place.client == OURS else OutputDevice.PHONE
+    cancels = room.aec.cancels(device)
     if room.is_still and not cancels:
         return None
     return Microphone(room, line.stream_format.rate_hz, stream(place.seed, "room"), cancels=cancels)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from callwright.audio.echo import Canceller
 from callwright.audio.echo_kalman import KalmanCanceller
-from callwright.sim.room.room import Room, RoomSettings
+from callwright.errors import UsageError
+from callwright.sim.room.room import Aec, Room, RoomSettings
 
 if TYPE_CHECKING:
     import random
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class Microphone:
-    """One call's microphone; ``rng`` is the room's."""
+    """One call's microphone; ``rng`` is the room's. Raises UsageError for a canceller that is not installed."""
 
     def __init__(self, settings: RoomSettings, rate_hz: int, rng: random.Random, *, cancels: bool) -> None:
         self._room = None if settings.is_still else Room(settings, rate_hz, rng)
-        self.canceller: Canceller | None = KalmanCanceller(rate_hz) if cancels else None
+        self.canceller: Canceller | None = _canceller(settings.aec, rate_hz) if cancels else None
         """Takes the echo out, where there is one."""
 
     def hear(self, caller: PCM, at_ear: PCM, handed: PCM) -> PCM:
@@ -33,3 +34,13 @@ class Microphone:
         """
         heard = caller if self._room is None else self._room.apply(caller, at_ear)
         return heard if self.canceller is None else self.canceller.process(heard, handed)
+
+
+def _canceller(aec: Aec, rate_hz: int) -> Canceller:
+    if aec is not Aec.AEC3:
+        return KalmanCanceller(rate_hz)
+    try:
+        from callwright.lines.aec3 import Aec3Canceller
+    except ModuleNotFoundError as problem:
+        raise UsageError("the canceller aec3 is not installed: pip install 'callwright[aec]'") from problem
+    return Aec3Canceller(rate_hz)

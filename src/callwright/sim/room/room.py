@@ -43,13 +43,15 @@ class Aec(Enum):
     """As the output device wants it."""
     ON = "on"
     OFF = "off"
+    AEC3 = "aec3"
+    """On, and WebRTC's instead of the built-in one: the extra ``aec``."""
 
     def __str__(self) -> str:
         return self.value
 
     def cancels(self, device: OutputDevice) -> bool:
         """Whether there is a canceller where the agent's voice comes out of this device."""
-        return CANCELS[device] if self is Aec.AUTO else self is Aec.ON
+        return CANCELS[device] if self is Aec.AUTO else self is not Aec.OFF
 
 
 @dataclass(frozen=True, slots=True)
