@@ -42,7 +42,7 @@ class Force(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause: its words with ``A0`` for the first amount and ``N0`` for the first group of digits of the text."""
+    """One clause: its words, a blank before each, with ``A0`` and ``N0`` for the first amount and group of digits."""
 
     text: str
     sentence: int
@@ -152,7 +152,7 @@ def _sentences(tokens: Sequence[Token], marks: dict[int, tuple[str, int]]) -> It
 
 def _weighed(raws: Sequence[_Raw], number: int) -> Iterator[Clause]:
     """The clauses of a sentence, with what holds from one for the others."""
-    texts = [triggers.MANAGED.sub("did", triggers.PSEUDO.sub("~", " ".join(raw.words))) for raw in raws]
+    texts = [triggers.MANAGED.sub(" did", triggers.PSEUDO.sub(" ~", " ".join(["", *raw.words]))) for raw in raws]
     asked = raws[0].asked
     parting = len(raws) > 1 and triggers.PARTING.match(texts[-1]) is not None
     held = any(map(_turns_what_stood_before, texts[1:])) or (asked and not parting)
@@ -168,7 +168,7 @@ def _turns_what_stood_before(text: str) -> bool:
     """Whether a later clause takes back or conditions the earlier ones; "if you need anything" does not."""
     if triggers.TAKES_BACK.match(text):
         return True
-    return triggers.CONDITION.match(text) is not None and not text.startswith(("if you", "when you", "before you"))
+    return triggers.CONDITION.match(text) is not None and not text.startswith((" if you", " when you", " before you"))
 
 
 # --- What a clause says -------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def _turns_what_stood_before(text: str) -> bool:
 def _searches(words: Lexicon) -> tuple[tuple[Said, re.Pattern[str], bool], ...]:
     """What to look for, and whether it has to be of this operation and no other thing."""
     own = patterns_of(words)
-    others = () if own.own.search("cancelled") else ((Said.CANCELLED, triggers.CANCELLED_ANY, True),)
+    others = () if own.own.search(" cancelled") else ((Said.CANCELLED, triggers.CANCELLED_ANY, True),)
     return (
         (Said.DONE, own.own, False),
         (Said.DONE, own.moved, True),

@@ -33,26 +33,28 @@ BRANDS = {
 _BRAND = "|".join(sorted({name for names in BRANDS.values() for name in names}))
 _FILLER = r"(?: (?:in|with|is|are|of|number|on|card|debit|credit|the|digits|account|numbers?|those))*"
 _CARD = re.compile(
-    rf"\b(?:ending|ends|ended|last(?: (?:four|4|N\d+))?(?: digits?| numbers?)?|digits|card|{_BRAND}){_FILLER} (N\d+)\b"
-    rf"|(N\d+) (?:{_BRAND}|(?:debit |credit )?card)\b"
+    rf" (?:ending|ends|ended|last(?: (?:four|4|N\d+))?(?: digits?| numbers?)?|digits|card|{_BRAND}){_FILLER} (N\d+)\b"
+    rf"| (N\d+) (?:{_BRAND}|(?:debit |credit )?card)\b"
 )
 _OF_OTHERS = re.compile(
-    r"\b(?:order|invoice|ticket|receipt|policy|booking|file|case)(?: number| total)? (?:that )?(?:ends|ending|ended)\b"
-    rf"|\b(?:my|his|her|their|our|its|somebody's|another) (?:\w+ )?(?:{_BRAND}|card|account)\b"
+    r" (?:order|invoice|ticket|receipt|policy|booking|file|case)(?: number| total)? (?:that )?(?:ends|ending|ended)\b"
+    rf"| (?:my|his|her|their|our|its|somebody's|another) (?:\w+ )?(?:{_BRAND}|card|account)\b"
 )
-_BARE_CARD = re.compile(r"\b(?:to|onto|on) (?:the |your |my )?(N\d+)\b|^(N\d+)$")
-_BRANDS_SAID = re.compile(rf"\b(?:{_BRAND})\b")
+_BARE_CARD = re.compile(r" (?:to|onto|on) (?:the |your |my )?(N\d+)\b|^ (N\d+)$")
+_BRANDS_SAID = re.compile(rf" ({_BRAND})\b")
+_AMOUNT = re.compile(r" (A\d+)\b")
+_GROUP = re.compile(r" (N\d+)\b")
 _OTHER_AMOUNT = re.compile(
-    r"\b(?:orders?|payment|purchase|charged?|deposit|fee|balance|price|costs?|(?<!a )total|voucher|discount|shipping"
+    r" (?:orders?|payment|purchase|charged?|deposit|fee|balance|price|costs?|(?<!a )total|voucher|discount|shipping"
     r"|paid|worth|originally|limit)(?: (?:of|for|was|is|were|at|a|the|your|us|now))* (A\d+)\b(?! back\b)"
-    r"|\b(?<!all )of the (A\d+)\b"
+    r"|(?<! all) of the (A\d+)\b"
 )
 _ROUGHLY = re.compile(
-    r"\b(?:(?:more|less|fewer) than|up to|at (?:least|most)|about|around|roughly|approximately|nearly|almost|over|under"
+    r" (?:(?:more|less|fewer) than|up to|at (?:least|most)|about|around|roughly|approximately|nearly|almost|over|under"
     r"|another|all but|part of|some of|twice|double)(?: (?:all|of|the|your|a))* (A\d+)\b"
-    r"|\b(?:N\d+|several|many|few|multiple) \w+ (?:of|at) (A\d+)\b"
-    r"|\b(A\d+) (?:less|more|or so|minus|plus|short|each|twice|monthly|apiece|at a time)\b"
-    r"|\b(A\d+) (?:a|per|every) (?:day|week|month|year)\b"
+    r"| (?:N\d+|several|many|few|multiple) \w+ (?:of|at) (A\d+)\b"
+    r"| (A\d+) (?:less|more|or so|minus|plus|short|each|twice|monthly|apiece|at a time)\b"
+    r"| (A\d+) (?:a|per|every) (?:day|week|month|year)\b"
 )
 
 
@@ -96,7 +98,7 @@ class Fields:
         for clause in clauses:
             matches = [*_OTHER_AMOUNT.finditer(clause.text), *_ROUGHLY.finditer(clause.text)]
             set_aside = [name for match in matches for name in match.groups() if name]
-            names = [name for name in re.findall(r"\bA\d+\b", clause.text) if name not in set_aside]
+            names = [name for name in _AMOUNT.findall(clause.text) if name not in set_aside]
             votes += [(self._is_amount(int(name[1:])), clause.span) for name in names]
         return _settled(votes)
 
@@ -167,7 +169,7 @@ class Fields:
         wanted = plain(value)
         groups = numbers_of(tokens_of(value)).groups
         for clause in clauses:
-            names = [int(name[1:]) for name in re.findall(r"\bN\d+\b", clause.text)]
+            names = [int(name[1:]) for name in _GROUP.findall(clause.text)]
             if len(groups) == 1 and len(wanted) == groups[0].end - groups[0].start:
                 here = [self._reading.groups[number] for number in names]
                 if any(group.readings == groups[0].readings and not self._reading.is_torn(group) for group in here):
@@ -194,7 +196,7 @@ class Fields:
 @lru_cache(maxsize=256)
 def _named(noun: str) -> re.Pattern[str]:
     """A group of digits that is said to be the number of a subject."""
-    return re.compile(rf"(?:\b{re.escape(noun.lower())}(?: (?:number|id|no|is|with|the))*|#) (N\d+)\b")
+    return re.compile(rf"(?: {re.escape(noun.lower())}(?: (?:number|id|no|is|with|the))*| #) (N\d+)\b")
 
 
 def _settled(votes: Iterable[tuple[bool | None, Span]]) -> tuple[Found, Span]:

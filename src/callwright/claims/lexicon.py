@@ -97,9 +97,9 @@ def lexicon_of(kind: str) -> Lexicon:
 
 
 def any_of(phrases: Iterable[str]) -> str:
-    """A pattern for any of several phrases; one that can never match where there are none."""
+    """A pattern for any of several phrases and the blank before; one that can never match where there are none."""
     parts = [re.escape(phrase).replace(r"\ \.\.\.\ ", r"(?: \S+){0,8}? ").replace(r"\ ", " ") for phrase in phrases]
-    return rf"\b(?:{'|'.join(parts)})\b" if parts else r"(?!)"
+    return rf" (?:{'|'.join(parts)})\b" if parts else r"(?!)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ _NOT_BEFORE = (
 )
 _BASE_ANY = ("go through", "complete", "finish", "succeed", "process", "work out", "do", "make", "finalize", "finalise")
 _VERB_BEHIND = (
-    r"\b(?P<before>not|never|to|will|would|can|could|shall|should|may|might|must|let me|let us|please|go ahead and|did"
+    r" (?P<before>not|never|to|will|would|can|could|shall|should|may|might|must|let me|let us|please|go ahead and|did"
     r"|did (?:i|we|it|the \w+))"
-    r"(?: (?:now|just|also|already|then|still|yet|be able to|have to|actually|you|your|\w+ly))*? "
+    r"(?: (?:now|just|also|already|then|still|yet|be able to|have to|actually|you|your|\w+ly))*?"
 )
 
 

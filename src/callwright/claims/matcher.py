@@ -49,7 +49,7 @@ _NOT_DONE = {
 }
 
 _OTHER_BUSINESS = re.compile(
-    r"\b(?:charged?|debited|billed?|pay|payments?|purchased?|bought|costs?|owe[sd]?|due|fees?|used"
+    r" (?:charged?|debited|billed?|pay|payments?|purchased?|bought|costs?|owe[sd]?|due|fees?|used"
     r"|on file|saved|registered|(?:i|we|you) have (?:your|an?|the)|i see|instead of|rather than|voucher|store credit"
     r"|paid(?! (?:\S+ ){0,3}back\b| to\b| with\b)"
     r"|gift cards?|credit note|points|cash|cheque|discount|deposit|shipping|taken|took|deducted|withheld|withdrew"
@@ -58,15 +58,15 @@ _OTHER_BUSINESS = re.compile(
 )
 """What an amount or a card may be named for beside the operation: such a clause carries no field."""
 _ARRIVAL = re.compile(
-    r"\b(?:you|it|that|this|they|refund|money|amount|funds|A\d+) (?:will|should|can|may|might)(?: \w+){0,2}? "
+    r" (?:you|it|that|this|they|refund|money|amount|funds|A\d+) (?:will|should|can|may|might)(?: \w+){0,2}? "
     r"(?:see|expect|find|receive|have|show|appear|arrive|land|reach|post|take"
     r"|be (?:on|in|back|there|available|visible))\b"
-    r"|\bgoing back\b|\bon (?:its|the) way\b"
+    r"| going back\b| on (?:its|the) way\b"
 )
 """What is to come after all is done; its future is no plan."""
 _NOT_PLAIN = re.compile(
-    r"^(?:but|however|although|though|whereas)\b"
-    r"|\b(?:still|yet|not|never|no|nothing|without|except|apart|aside|excluding|other than|will|shall|would|could|can"
+    r"^ (?:but|however|although|though|whereas)\b"
+    r"| (?:still|yet|not|never|no|nothing|without|except|apart|aside|excluding|other than|will|shall|would|could|can"
     r"|may|might|must|should|want|wants|wanted|hope|let|next|follows?|comes?|remains?|remaining|waits?|pending|open|left|due)\b"
 )
 

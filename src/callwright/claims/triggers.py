@@ -1,7 +1,8 @@
 """The words that turn a sentence: what they are, and for how far they hold. English only.
 
 Patterns are for the text of a clause as `clauses` writes it: lower case, no contractions, ``A0`` for an amount, ``N0``
-for a group of digits, ``~`` where a pseudo-trigger stood. A list gets longer by a kind of phrase, never by a sentence.
+for a group of digits, ``~`` where a pseudo-trigger stood, and a blank before every word. So a pattern begins with a
+blank, and is tried where a word begins and nowhere else. A list gets longer by a kind of phrase, never by a sentence.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from callwright.claims.facts import Said
 
 def _words(*phrases: str) -> re.Pattern[str]:
     """Any of several phrases, as whole words."""
-    return re.compile(rf"\b(?:{'|'.join(phrases)})\b")
+    return re.compile(rf" (?:{'|'.join(phrases)})\b")
 
 
 def _first(*phrases: str) -> re.Pattern[str]:
     """Any of several phrases, at the beginning of a clause."""
-    return re.compile(rf"^(?:(?:and|so|okay|ok|well|then|sorry) )*(?:{'|'.join(phrases)})\b")
+    return re.compile(rf"^ (?:(?:and|so|okay|ok|well|then|sorry) )*(?:{'|'.join(phrases)})\b")
 
 
 # --- What only looks like a trigger -------------------------------------------------------------------------------
@@ -42,7 +43,7 @@ PSEUDO = _words(
     r"want(?:ed)? (?:you to know|to let you know)(?: that)?",
     r"you will be (?:happy|glad|pleased) to (?:hear|know)(?: that)?",
     r"as (?:you )?(?:can see|asked|requested|wanted|said|wished|expected|promised|agreed|mentioned|discussed)",
-    r"(?:as )?(?:i|we) (?:said|told you|mentioned)|^that said",
+    r"(?:as )?(?:i|we) (?:said|told you|mentioned)|(?<=^ )that said",
 )
 """Taken out before anything else is looked for."""
 MANAGED = _words(r"(?:was|were|been) able to|managed to")
@@ -178,7 +179,7 @@ OTHER_THING = _words(
 )
 """What can be done, complete or sent back beside the operation."""
 SUBJECT = re.compile(
-    r"\b(?:your|the|an?|my|our|this|that|their|his|her) (?:\w+ )?(\w+) (?:is|are|was|were|has|have|had|went|did)\b"
+    r" (?:your|the|an?|my|our|this|that|their|his|her) (?:\w+ )?(\w+) (?:is|are|was|were|has|have|had|went|did)\b"
 )
 """A thing that something is said of."""
 OWN_SUBJECT = re.compile(
@@ -195,17 +196,17 @@ NEGATION = _words(
     r"fail(?:ed|s)? to|refused to|declined to|decided against|stopped short of",
 )
 MODAL = re.compile(
-    r"\b(?:will|shall|would|could|can|may|might|must|should|ought|going to|about to|let (?:me|us)|wants?|wanted|please"
+    r" (?:will|shall|would|could|can|may|might|must|should|ought|going to|about to|let (?:me|us)|wants?|wanted|please"
     r"|tr(?:y|ies|ied|ying)|attempt\w*|plan\w*|hop(?:e|es|ing)|expect\w*|needs?|needed|waiting|wish|like|pretend\w*"
     r"|ready to|able to|sure to|asked to|request\w* to|to (?:be|get|have)|in the process of|mak(?:e|ing) sure|ensure"
     r"|scheduled|supposed|seems?|appears?|looks?|looked|think|believe|guess|suppose|doubt|wondering|takes? \w+ \w+"
     r"|probably|maybe|perhaps|likely|apparently|presumably|possibly|soon|tomorrow|not yet fully"
     r"|just about|about (?:done|complete|finished)|as good as|practically|virtually|basically"
-    rf"|almost|nearly|partly|partially|half|being|getting|{_EXCEPTIONS})\b|\bto (?:\w+ly )?$"
+    rf"|almost|nearly|partly|partially|half|being|getting|{_EXCEPTIONS})\b| to(?: \w+ly)?$"
 )
 NOT_QUITE = _words(r"almost|nearly|not|never|half|partly|partially|may|might|could|will|can|would|to fail")
 LATER = re.compile(
-    r"\b(?:soon|shortly|tomorrow|tonight|later|momentarily|once|if|unless|as soon as|until|provided|assuming|pending"
+    r" (?:soon|shortly|tomorrow|tonight|later|momentarily|once|if|unless|as soon as|until|provided|assuming|pending"
     r"|in a (?:moment|minute|second|bit|few)|next (?:week|month|day)|any (?:moment|minute|second)|or|minus|would be"
     rf"|only (?:after|when|if|once)|(?:is|was) (?:what|how|when|where|something)|{_EXCEPTIONS})\b"
 )
@@ -216,7 +217,7 @@ JUDGES = re.compile(
 ACTS = _words(r"has|have|had|is|are|am|was|were|been|did|got|went|i|we|you|they|bank|team|provider|shop|store")
 """Without one of these before it a participle names a thing, and what judges it claims nothing: "refunded is fair"."""
 UNDER_WAY = _words(r"being|getting")
-PRESENT = re.compile(r"\b(?:is|are|am|gets?)(?: \w+){0,2} ?$")
+PRESENT = re.compile(r" (?:is|are|am|gets?)(?: \w+){0,2}$")
 WITHIN = _words(
     r"within|after|by (?:the end|\w+day|then)|in (?:the next|a couple|a few|a day|a week)",
     r"in (?:N\d+ to )?N\d+ (?:business |working )?(?:days?|weeks?|hours?|minutes?)",
@@ -229,13 +230,13 @@ CANNOT = _words(r"unable|(?:can|could) not")
 NOT_GOING_TO = _words(r"(?:will|would|should|might|may|must|shall) not")
 INTENDS = _words(r"let me|will|going to|would|have to|need to|want to")
 UNTRUE = re.compile(
-    r"\b(?:is|was) (?:not (?:true|right|correct|the case|what)|wrong|false|incorrect|untrue)\b"
+    r" (?:is|was) (?:not (?:true|right|correct|the case|what)|wrong|false|incorrect|untrue)\b"
     r"|^ (?:nothing|no one|nobody)\b"
 )
 MENDED = re.compile(
-    r"\b(?:(?:scratch|forget|ignore|disregard) (?:that|what)|my mistake|(?:i|we) (?:was|were) (?:wrong|mistaken)"
+    r" (?:(?:scratch|forget|ignore|disregard) (?:that|what)|my mistake|(?:i|we) (?:was|were) (?:wrong|mistaken)"
     r"|that (?:is|was) (?:wrong|not (?:right|true|correct)|incorrect|a mistake)|just kidding|misspoke|take that back"
     r"|(?:that|this|it) (?:is|was) (?:just |only |at least )?(?:the|my|our|an?) (?:plan|idea|hope|goal|intention|theory"
-    r"|aim|wish|dream|joke|guess|story|lie|rumou?r|test)|wait no|actually no)\b|^(?:oh )?wait\b|^correction\b"
+    r"|aim|wish|dream|joke|guess|story|lie|rumou?r|test)|wait no|actually no)\b|^ (?:oh )?wait\b|^ correction\b"
 )
 """What takes back all that was said before."""
