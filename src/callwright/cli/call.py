@@ -10,6 +10,7 @@ import click
 
 from callwright.cli import options, show
 from callwright.cli.playing import make_plan, play_one, progress, save
+from callwright.cli.report import write_calls
 
 
 @click.command("call")
@@ -17,11 +18,20 @@ from callwright.cli.playing import make_plan, play_one, progress, save
 @options.seed
 @options.playing
 @options.out("out")
+@options.report("the call")
 @options.json_lines
 @options.quiet
 @click.pass_context
 def command(
-    ctx: click.Context, /, scenario: str, seed: int, out: Path, as_json: bool, quiet: bool, **setup: Any
+    ctx: click.Context,
+    /,
+    scenario: str,
+    seed: int,
+    out: Path,
+    report: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **setup: Any,
 ) -> None:
     """Play one call of SCENARIO (a name, or the path of a YAML file) and show what was heard.
 
@@ -31,6 +41,8 @@ def command(
     with progress(f"{plan.scenario.name}, seed {seed}", 1, quiet=quiet):
         played = play_one(plan, seed)
         directory = save(played, out)
+        if report:
+            write_calls([played], report)
     if as_json:
         click.echo(json.dumps(plan.summary([played.run])))
     else:

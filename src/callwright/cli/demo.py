@@ -11,6 +11,7 @@ import click
 from callwright.cli import options, show
 from callwright.cli.options import Pace
 from callwright.cli.playing import Played, make_plan, play_one, play_together, progress, save
+from callwright.cli.report import write_calls
 from callwright.ids import Ms
 from callwright.sim.world import OURS
 
@@ -44,9 +45,19 @@ DEMOS: Mapping[str, Demo] = {
 @options.dialect
 @options.real_time
 @options.out("out/demo")
+@options.report("all calls, one below the other,")
 @options.quiet
 @click.pass_context
-def command(ctx: click.Context, name: str, seed: int, dialect: str | None, pace: Pace, out: Path, quiet: bool) -> None:
+def command(
+    ctx: click.Context,
+    name: str,
+    seed: int,
+    dialect: str | None,
+    pace: Pace,
+    out: Path,
+    report: Path | None,
+    quiet: bool,
+) -> None:
     """Play the demo NAME: refunds (if none is given), check-in, pickup, or any scenario.
 
     A naive client takes each call first, then Callwright's; for both it is shown what the caller heard beside what the
@@ -65,6 +76,8 @@ def command(ctx: click.Context, name: str, seed: int, dialect: str | None, pace:
             for played in play_together(plans, seed) if pace is Pace.REAL else (play_one(plan, seed) for plan in plans):
                 shown[-1].append((played, save(played, out)))
                 advance()
+    if report:
+        write_calls([played for pair in shown for played, _ in pair], report)
     for number, pair in enumerate(shown):
         click.echo("\n" * bool(number), nl=False)
         show.demo(pair)

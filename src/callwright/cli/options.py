@@ -276,3 +276,13 @@ def out(default: str | None) -> Callable[[_Function], _Function]:
         metavar="DIR",
         help="Where each call's files go: DIR/SCENARIO-CLIENT-SEED, with the settings given before the seed.",
     )
+
+
+def report(what: str) -> Callable[[_Function], _Function]:
+    """The option that says where the page goes that shows ``what``."""
+    return click.option(
+        "--report",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help=f"Write {what} as one HTML file that opens in any browser.",
+    )

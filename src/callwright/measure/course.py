@@ -129,6 +129,11 @@ class Step:
     state: str
     detail: str = ""
 
+    @property
+    def told(self) -> str:
+        """State and detail as one text."""
+        return f"{self.state}. {self.detail}" if self.detail else self.state
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
