@@ -138,7 +138,7 @@ def habit_of(seed: int) -> int:
 
 def line_of(seed: int) -> str:
     """The name of the line that the call has on this seed."""
-    return tuple(LINES)[seed // len(HABITS) % len(LINES)]
+    return tuple(LINES)[seed % len(LINES)]
 
 
 def played(point: Point) -> QuickResult:
