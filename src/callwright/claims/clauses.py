@@ -21,10 +21,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import lru_cache
+from typing import NamedTuple
 
 from callwright.claims import triggers
 from callwright.claims.facts import Said, Span
-from callwright.claims.lexicon import Lexicon, patterns_of
+from callwright.claims.lexicon import Lexicon, Patterns, patterns_of
 from callwright.claims.numbers import Amount, Group, numbers_of
 from callwright.claims.words import STOP, Heard, Token, tokens_of
 
@@ -157,9 +158,8 @@ def _weighed(raws: Sequence[_Raw], number: int) -> Iterator[Clause]:
     parting = len(raws) > 1 and triggers.PARTING.match(texts[-1]) is not None
     held = any(map(_turns_what_stood_before, texts[1:])) or (asked and not parting)
     for at, (raw, text) in enumerate(zip(raws, texts, strict=True)):
-        held = held or triggers.ORDERED.match(text) is not None
-        held = held or triggers.ASKS.match(text) is not None or triggers.CONDITION.search(text) is not None
-        held = held or any(holder.search(text) for holder in triggers.HOLDERS)
+        held = held or triggers.ASKS.match(text) is not None or triggers.ORDERED.match(text) is not None
+        held = held or triggers.HOLDS.search(text) is not None
         alone = raw.quoted or triggers.LET_KNOW.search(text) is not None or (asked and at == len(raws) - 1)
         yield Clause(text, number, (raw.first, raw.last), held or alone)
 
@@ -174,12 +174,21 @@ def _turns_what_stood_before(text: str) -> bool:
 # --- What a clause says -------------------------------------------------------------------------------------------
 
 
+class _Search(NamedTuple):
+    """What claims something."""
+
+    said: Said
+    pattern: re.Pattern[str]
+    must_be_own: bool
+    """Whether it has to be of this operation, and no other thing."""
+
+
 @lru_cache(maxsize=256)
-def _searches(words: Lexicon) -> tuple[tuple[Said, re.Pattern[str], bool], ...]:
-    """What to look for, and whether it has to be of this operation and no other thing."""
+def _sought(words: Lexicon) -> tuple[Patterns, tuple[_Search, ...]]:
+    """The patterns of a lexicon, and what to look for."""
     own = patterns_of(words)
     others = () if own.own.search(" cancelled") else ((Said.CANCELLED, triggers.CANCELLED_ANY, True),)
-    return (
+    found = (
         (Said.DONE, own.own, False),
         (Said.DONE, own.moved, True),
         (Said.DONE, triggers.DONE_ANY, True),
@@ -189,22 +198,24 @@ def _searches(words: Lexicon) -> tuple[tuple[Said, re.Pattern[str], bool], ...]:
         (Said.PENDING, own.doing, False),
         (Said.PENDING, triggers.PENDING_ANY, True),
     )
+    return own, tuple(_Search(*each) for each in found)
 
 
 def statements_of(reading: Reading, words: Lexicon) -> list[Statement]:
     """What the clauses say about the operation, in order."""
-    return [said for number, clause in enumerate(reading.clauses) for said in _said(clause, number, reading, words)]
+    own, searches = _sought(words)
+    return [said for number in range(len(reading.clauses)) for said in _said(number, reading, own, searches)]
 
 
-def _said(clause: Clause, number: int, reading: Reading, words: Lexicon) -> Iterator[Statement]:
+def _said(number: int, reading: Reading, own: Patterns, searches: Sequence[_Search]) -> Iterator[Statement]:
+    clause = reading.clauses[number]
     text = clause.text
-    own = patterns_of(words)
     if triggers.MENDED.search(text):
         yield Statement(Said.DONE, Force.NEGATED, number, mended=True)
-    if _says_that_it_is_unknown(clause, reading, words):
+    if _says_that_it_is_unknown(clause, reading, own):
         yield Statement(Said.UNKNOWN, Force.OPEN if triggers.INTENDS.search(text) else Force.AFFIRMED, number)
         return
-    found = [(said, match) for said, match in _found(text, words)]
+    found = list(_found(text, own, searches))
     is_done = any(said is Said.DONE for said, _ in found)
     for said, match in found:
         if said is Said.PENDING and is_done:
@@ -221,22 +232,22 @@ def _said(clause: Clause, number: int, reading: Reading, words: Lexicon) -> Iter
                 yield Statement(said, Force.OPEN, number)
 
 
-def _found(text: str, words: Lexicon) -> Iterator[tuple[Said, re.Match[str]]]:
+def _found(text: str, own: Patterns, searches: Sequence[_Search]) -> Iterator[tuple[Said, re.Match[str]]]:
     """What is spoken of in a clause, and by which words; what is said of another thing is left out."""
-    own = patterns_of(words)
-    for said, pattern, must_be_own in _searches(words):
-        nouns = own.named if said is Said.PENDING else own.nouns
+    for said, pattern, must_be_own in searches:
         match = pattern.search(text)
-        if match is not None and not (must_be_own and _is_of_another(text, match, nouns)):
+        if match is None:
+            continue
+        nouns = own.named if said is Said.PENDING else own.nouns
+        if not (must_be_own and _is_of_another(text, match, nouns)):
             yield said, match
 
 
-def _says_that_it_is_unknown(clause: Clause, reading: Reading, words: Lexicon) -> bool:
+def _says_that_it_is_unknown(clause: Clause, reading: Reading, own: Patterns) -> bool:
     """Whether a clause is in doubt, and its sentence is about the operation."""
     if not triggers.UNSURE.search(clause.text) or triggers.LET_KNOW.search(clause.text):
         return False
-    text = " ".join(other.text for other in reading.clauses if other.sentence == clause.sentence)
-    own = patterns_of(words)
+    text = "".join(other.text for other in reading.clauses if other.sentence == clause.sentence)
     hit = own.nouns.search(text) or own.own.search(text) or triggers.DONE_ANY.search(text) or own.moved.search(text)
     return hit is not None and triggers.MAY_BE_UNKNOWN.search(text) is not None
 

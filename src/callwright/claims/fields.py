@@ -96,10 +96,12 @@ class Fields:
     def _amount(self, clauses: Sequence[Clause]) -> tuple[Found, Span]:
         votes: list[tuple[bool | None, Span]] = []
         for clause in clauses:
+            names = _AMOUNT.findall(clause.text)
+            if not names:
+                continue
             matches = [*_OTHER_AMOUNT.finditer(clause.text), *_ROUGHLY.finditer(clause.text)]
             set_aside = [name for match in matches for name in match.groups() if name]
-            names = [name for name in _AMOUNT.findall(clause.text) if name not in set_aside]
-            votes += [(self._is_amount(int(name[1:])), clause.span) for name in names]
+            votes += [(self._is_amount(int(name[1:])), clause.span) for name in names if name not in set_aside]
         return _settled(votes)
 
     def _is_amount(self, number: int) -> bool | None:
@@ -123,11 +125,11 @@ class Fields:
         for clause in clauses:
             if len(set(_BRANDS_SAID.findall(clause.text))) > 1:
                 votes += [(True, clause.span), (False, clause.span)]
-            if _OF_OTHERS.search(clause.text):
+            if " N" not in clause.text or _OF_OTHERS.search(clause.text):
                 continue
-            for match in _CARD.finditer(clause.text):
-                votes.append((self._is_number(match, last4), clause.span))
-            if not _CARD.search(clause.text):
+            named = list(_CARD.finditer(clause.text))
+            votes += [(self._is_number(match, last4), clause.span) for match in named]
+            if not named:
                 bare = [match for match in _BARE_CARD.finditer(clause.text) if self._is_number(match, last4)]
                 votes += [(True, clause.span) for _ in bare]
         return _settled(votes)
@@ -150,7 +152,7 @@ class Fields:
         return False if any(len(row) == len(digits) for row in group.readings) else None
 
     def _names_another_subject(self, clause: Clause) -> bool:
-        return bool(self._facts.subject) and self._subject([clause])[0] is Found.WRONG
+        return " N" in clause.text and bool(self._facts.subject) and self._subject([clause])[0] is Found.WRONG
 
     def _subject(self, clauses: Sequence[Clause]) -> tuple[Found, Span]:
         noun, number = self._facts.noun, self._facts.number

@@ -159,13 +159,16 @@ def numbers_of(tokens: Sequence[Token]) -> Numbers:
         return Numbers((), ())
     amounts = tuple(_amounts(words, pieces))
     taken = {at for amount in amounts for at in range(amount.start, amount.end)}
-    left = [
-        piece._replace(end=min((at for at in range(piece.start, piece.end) if at in taken), default=piece.end))
-        if piece.start not in taken
-        else piece._replace(start=max(at for at in range(piece.start, piece.end) if at in taken) + 1)
-        for piece in pieces
-    ]
+    left = [_without(piece, taken) for piece in pieces] if taken else pieces
     return Numbers(amounts, tuple(_groups(words, [piece for piece in left if piece.start < piece.end])))
+
+
+def _without(piece: _Piece, taken: set[int]) -> _Piece:
+    """What an amount leaves of a piece: what stands before it, or behind it."""
+    amount = taken.intersection(range(piece.start, piece.end))
+    if not amount:
+        return piece
+    return piece._replace(start=max(amount) + 1) if piece.start in amount else piece._replace(end=min(amount))
 
 
 def rows_of(tokens: Sequence[Token]) -> Iterator[Row]:
@@ -181,19 +184,16 @@ def rows_of(tokens: Sequence[Token]) -> Iterator[Row]:
 
 def _pieces(words: tuple[str, ...]) -> Iterator[_Piece]:
     """Runs of number words that nothing divides."""
-    at, behind = 0, -1
-    while at < len(words):
-        end = at
-        if words[at] not in _FIRST and not words[at][0].isdecimal():
-            at += 1
+    behind = end = -1
+    for at, word in enumerate(words):
+        if at < end or (word not in _FIRST and not word[0].isdecimal()):
             continue
+        end = at
         while end < len(words) and _goes_on(words, at, end):
             end += 1
         if end > at:
             yield _Piece(at, end, behind == at - 1 and words[at - 1] == ",")
-            behind, at = end, end
-        else:
-            at += 1
+            behind = end
 
 
 def _goes_on(words: tuple[str, ...], start: int, at: int) -> bool:

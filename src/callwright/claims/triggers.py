@@ -134,7 +134,7 @@ HEDGE = _words(
     r"hopefully|probably|maybe|perhaps|apparently|presumably|supposedly|possibly|allegedly|technically",
     r"on paper|in theory|in principle|yeah right|with (?:any|some|a bit of|a little) luck",
 )
-HOLDERS = (OTHERS, DOUBT, HEDGE, ELSEWHERE)
+HOLDS = re.compile("|".join(each.pattern for each in (CONDITION, OTHERS, DOUBT, HEDGE, ELSEWHERE)))
 """What holds from where it is said to the end of the sentence."""
 
 _AUXILIARY = "did|has|have|had|is|are|am|was|were|do|does|can|could|shall|should|would|will|may|might"
