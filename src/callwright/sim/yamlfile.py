@@ -9,12 +9,12 @@ he expects; a field that holds something else raises `ScenarioError`:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import isfinite
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -24,6 +24,8 @@ from callwright.sim.advice import did_you_mean, one_of
 Scalar: TypeAlias = str | int | float | bool | None
 
 _MAX_BYTES = 1 << 20
+_MAX_DEPTH = 32
+"""How deep lists and mappings may stand in one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +158,32 @@ class Field:
         return f"[{', '.join(node.value for node in self.node.value)}]"
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses what is nested too deep or contains itself, where it stands."""
+
+    def __init__(self, stream: bytes) -> None:
+        super().__init__(stream)
+        self._open: list[str | None] = []
+        """The anchors of the values that are being read, from the outermost in."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """The next value. Raises MarkedYAMLError."""
+        peek: Callable[[], Any] = self.peek_event
+        event = peek()
+        if isinstance(event, yaml.AliasEvent) and event.anchor in self._open:
+            raise yaml.MarkedYAMLError(problem="a value cannot contain itself", problem_mark=event.start_mark)
+        if len(self._open) >= _MAX_DEPTH:
+            raise yaml.MarkedYAMLError(problem=f"at most {_MAX_DEPTH} levels", problem_mark=event.start_mark)
+        self._open.append(getattr(event, "anchor", None))
+        node = super().compose_node(parent, index)
+        self._open.pop()
+        return node
+
+
 def read_yaml(path: Path) -> Field:
     """The one document of a YAML file.
 
-    Raises ScenarioError when the file can't be read, is over 1 MiB, or is not YAML.
+    Raises ScenarioError when the file can't be read, is over 1 MiB, nested too deep, or not YAML.
     """
     name = str(path)
     try:
@@ -169,7 +193,7 @@ def read_yaml(path: Path) -> Field:
     if len(data) > _MAX_BYTES:
         raise ScenarioError(f"{name}:1:1: expected at most {_MAX_BYTES} bytes; got {len(data)}")
     try:
-        node = yaml.compose(data, Loader=yaml.SafeLoader)
+        node = yaml.compose(data, Loader=_Loader)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         place = _place(name, mark) if mark else f"{name}:1:1"
@@ -216,5 +240,7 @@ def _scalar(node: yaml.ScalarNode) -> object:
         return loader.construct_object(node)
     except ValueError:
         return node.value  # such as 2026-99-99, which only looks like a date
+    except (yaml.YAMLError, LookupError, AttributeError):
+        return node  # its tag is unknown, or does not fit
     finally:
         loader.dispose()
