@@ -170,10 +170,11 @@ class _Loader(yaml.SafeLoader):
         """The next value. Raises MarkedYAMLError."""
         peek: Callable[[], Any] = self.peek_event
         event = peek()
+        mark: Any = event.start_mark
         if isinstance(event, yaml.AliasEvent) and event.anchor in self._open:
-            raise yaml.MarkedYAMLError(problem="a value cannot contain itself", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(problem="a value cannot contain itself", problem_mark=mark)
         if len(self._open) >= _MAX_DEPTH:
-            raise yaml.MarkedYAMLError(problem=f"at most {_MAX_DEPTH} levels", problem_mark=event.start_mark)
+            raise yaml.MarkedYAMLError(problem=f"at most {_MAX_DEPTH} levels", problem_mark=mark)
         self._open.append(getattr(event, "anchor", None))
         node = super().compose_node(parent, index)
         self._open.pop()
