@@ -16,6 +16,7 @@ from callwright.measure.figures import CallFigures
 from callwright.measure.verdict import Failure, Verdict
 
 HELD = Verdict(("heard_error_ms", "heard"), ())
+INPUTS = {"scenario": "5ce", "rules": "0f1"}
 FAILED = Verdict(("heard",), (Failure("heard_error_ms", "at most 20", "300"),))
 
 
@@ -31,14 +32,14 @@ def run(
 
 
 def summary(*runs: RunResult, must_fail: tuple[str, ...] | None = None) -> dict[str, object]:
-    return summarise("check-in", "callwright", "polyai", {"lag_ms": 1500}, 1, runs, must_fail)
+    return summarise("check-in", "callwright", "polyai", {"lag_ms": 1500}, INPUTS, 1, runs, must_fail)
 
 
 def test_the_keys_are_the_same_for_every_scenario() -> None:
     told = summary(run(1))
     assert list(told) == [
-        "scenario", "client", "server", "settings", "seed", "runs", "trace_sha256", "metrics", "expectations",
-        "behaviors", "void",
+        "scenario", "client", "server", "settings", "inputs", "seed", "runs", "trace_sha256", "metrics", "expectations",
+        "behaviors", "void", "censored", "not_scored", "by_seed",
     ]  # fmt: skip
     assert json.loads(json.dumps(told)) == told
 
@@ -47,7 +48,7 @@ def test_a_batch_that_never_showed_what_its_scenario_sets_is_void() -> None:
     """Only two calls or more are a batch: what shows now and then may be absent from one."""
     runs = [run(3, shown=("recaps",)), run(4, shown=("recaps", "repeats_call")), run(5)]
     told = summarise(
-        "check-in", "callwright", "polyai", {}, 3, runs, None, ("recaps", "repeats_call", "refuses_to_say")
+        "check-in", "callwright", "polyai", {}, INPUTS, 3, runs, None, ("recaps", "repeats_call", "refuses_to_say")
     )
     assert told["behaviors"] == {"recaps": 2, "repeats_call": 1, "refuses_to_say": 0}
     reason = "VOID check-in seeds 3 to 5: the model never showed refuses_to_say, which the scenario sets"
@@ -64,8 +65,10 @@ def test_the_hash_is_over_the_runs_in_order_of_seed() -> None:
 def test_a_metric_counts_every_value_of_every_run() -> None:
     runs = (run(seed, {"response_latency_ms": (seed, 10 * seed)}) for seed in range(1, 6))
     assert summary(*runs)["metrics"] == {
-        "response_latency_ms": {"n": 10, "median": 5, "p90": 40, "min": 1, "max": 50},
-    }
+        "response_latency_ms": {
+            "runs": 5, "n": 10, "median": 5, "interval": None, "p90": 40, "min": 1, "max": 50,
+        },
+    }  # fmt: skip
 
 
 def test_whole_numbers_stay_whole() -> None:
@@ -86,6 +89,33 @@ def test_void_runs_are_told_and_give_no_figures() -> None:
     assert told["void"] == [{"seed": 2, "reason": "VOID 2"}]
     assert told["metrics"]["heard_error_ms"]["max"] == 5
     assert told["metrics"]["caller_fidelity"]["min"] == 0
+
+
+def test_a_median_of_enough_runs_has_an_interval() -> None:
+    values = [{"response_latency_ms": (seed, 10 * seed)} for seed in range(1, 7)]
+    told = summary(*(run(seed, each) for seed, each in enumerate(values, 1)))["metrics"]["response_latency_ms"]
+    low, high = told["interval"]
+    assert low <= told["median"] <= high
+
+
+def test_missing_is_not_zero_and_each_kind_is_named() -> None:
+    """A void call did not try, a censored one broke off, and one that is not scored lacks what was expected of it."""
+    void = run(1, void="VOID check-in seed 1: step 3 never came", verdict=judged("void"))
+    censored = run(2, void="CENSORED check-in seed 2: the call broke off: the line broke", verdict=judged("censored"))
+    lacking = Verdict(("heard",), (Failure("heard_error_ms", "at most 20", "not measured", is_measured=False),))
+    told = summary(void, censored, run(3, {"response_latency_ms": (5,)}, lacking), run(4))
+    assert [each["seed"] for each in told["void"]] == [1]
+    assert [each["seed"] for each in told["censored"]] == [2]
+    assert told["not_scored"] == [{"seed": 3, "names": ["heard_error_ms"]}]
+    assert told["metrics"]["heard_error_ms"]["runs"] == 1
+    assert [call["medians"] for call in told["by_seed"]] == [
+        {}, {}, {"response_latency_ms": 5}, {"heard_error_ms": 4},
+    ]  # fmt: skip
+    assert [call["failed"] for call in told["by_seed"]] == [["void"], ["censored"], ["heard_error_ms"], []]
+
+
+def judged(kind: str) -> Verdict:
+    return Verdict((), (Failure(kind, "x", "y"),))
 
 
 def test_what_failed_is_told_with_its_seeds() -> None:

@@ -13,7 +13,7 @@ from callwright.core.heard import Speaker
 from callwright.ids import ItemId, ToolCallId
 from callwright.measure.course import Course, Span, Step, WordFate, course_of
 from callwright.measure.hearing import hear_call
-from callwright.measure.report.sound import hushed
+from callwright.measure.sides import hushed
 from callwright.sim.models import SystemNote, ToolAnswered, ToolRequested
 from callwright.sim.record import CallRecord, Effect, Truncation
 from callwright.sim.speech import Recording, Word

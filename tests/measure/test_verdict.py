@@ -47,11 +47,13 @@ def test_what_holds_passes_under_its_name(expected: dict[str, object]) -> None:
         ({"min": {"heard_error_ms": 5}}, Failure("heard_error_ms", "at least 5", "4")),
         (
             {"max": {"yield_latency_ms": 900}},
-            Failure("yield_latency_ms", "at most 900", "not measured (nobody talked over the agent)"),
+            Failure(
+                "yield_latency_ms", "at most 900", "not measured (nobody talked over the agent)", is_measured=False
+            ),
         ),
         (
             {"min": {"yield_latency_ms": 0}},
-            Failure("yield_latency_ms", "at least 0", "not measured (nobody talked over the agent)"),
+            Failure("yield_latency_ms", "at least 0", "not measured (nobody talked over the agent)", is_measured=False),
         ),
         ({"heard": ("parking", "wifi")}, Failure("heard", "parking, wifi", "not whole: wifi")),
         ({"not_heard": ("pool", "wifi")}, Failure("not_heard", "nothing of pool, wifi", "heard: wifi")),

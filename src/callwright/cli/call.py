@@ -10,7 +10,7 @@ import click
 
 from callwright.cli import options, show
 from callwright.cli.playing import make_plan, play_one, progress, save
-from callwright.cli.report import write_calls
+from callwright.cli.report import write_calls, write_export
 
 
 @click.command("call")
@@ -19,6 +19,7 @@ from callwright.cli.report import write_calls
 @options.playing
 @options.out("out")
 @options.report("the call")
+@options.export
 @options.json_lines
 @options.quiet
 @click.pass_context
@@ -29,6 +30,7 @@ def command(
     seed: int,
     out: Path,
     report: Path | None,
+    export: Path | None,
     as_json: bool,
     quiet: bool,
     **setup: Any,
@@ -43,6 +45,8 @@ def command(
         directory = save(played, out)
         if report:
             write_calls([played], report)
+        if export:
+            write_export(played, export)
     if as_json:
         click.echo(json.dumps(plan.summary([played.run])))
     else:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
+import msgspec
 
-from callwright.cli import options, show
+from callwright.cli import options, show_batch
+from callwright.cli.against import read_against, saved_side
 from callwright.cli.jobs import Batch, Task, cores
+from callwright.cli.junit import as_junit
 from callwright.cli.playing import Plan, make_plan, progress
+from callwright.cli.show_batch import Against, Measured, as_markdown, as_object, remark
 from callwright.errors import UsageError
 from callwright.measure.batch import RunResult
+from callwright.measure.compare import Side
+
+_STDOUT = "<stdout>"
 
 
 class _Jobs(click.IntRange):
@@ -25,6 +33,9 @@ class _Jobs(click.IntRange):
         return cores() if value == "auto" else super().convert(value, param, ctx)
 
 
+_written = click.File("w", "utf-8", lazy=False)
+
+
 @click.command("measure")
 @click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
 @click.option(
@@ -33,10 +44,17 @@ class _Jobs(click.IntRange):
 @click.option(
     "--jobs", type=_Jobs(1), default=1, show_default=True, metavar="J", help="Processes that play at once; or auto."
 )
+@click.option(
+    "--against",
+    metavar="OPTIONS|FILE",
+    help='Compare with the same seeds played otherwise ("--client naive"), or with what --json printed into a file.',
+)
 @options.seed
 @options.playing
 @options.out(None)
 @options.json_lines
+@click.option("--markdown", type=_written, metavar="FILE", help="Write the figures as Markdown; - prints it.")
+@click.option("--junit", type=_written, metavar="FILE", help="Write a JUnit case for each run.")
 @options.quiet
 @click.pass_context
 def command(
@@ -45,9 +63,12 @@ def command(
     scenarios: tuple[str, ...],
     runs: int,
     jobs: int,
+    against: str | None,
     seed: int,
     out: Path | None,
     as_json: bool,
+    markdown: IO[str] | None,
+    junit: IO[str] | None,
     quiet: bool,
     **setup: Any,
 ) -> None:
@@ -56,44 +77,93 @@ def command(
     A run that did not end as it should is told on standard error, with the command that plays it again. Ctrl-C ends
     the batch, and the figures of the runs that were finished are shown.
     """
-    plans = [make_plan(scenario, options.Setup(**setup)) for scenario in scenarios]
+    report = _Report(as_json, markdown, junit)
+    left = _parts(scenarios, range(seed, seed + runs), options.Setup(**setup), against)
     if out:
-        _check_apart(plans, out)
-    report = _print_json if as_json else show.batch
-    seeds = range(seed, seed + runs)
-    left = [(plan, range(number * runs, (number + 1) * runs)) for number, plan in enumerate(plans)]
-    told: list[bool] = []
-    with Batch([Task(plan, each, out) for plan in plans for each in seeds], jobs) as batch:
-
-        def tell(plan: Plan, runs: list[RunResult]) -> None:
-            if told and not as_json:
-                click.echo()
-            report(plan, runs)
-            told.append(all(map(plan.held, runs)) and not plan.unshown(runs))
-
+        _check_apart([part.plan for part in left], out)
+    tasks = [Task(side.plan, each, out) for part in left for side in part.sides for each in side.seeds]
+    with Batch(tasks, jobs) as batch:
         try:
             while left:
-                _play(*left[0], batch, quiet=quiet)
-                plan, numbers = left.pop(0)
-                tell(plan, batch.finished(numbers))
+                _play(left[0], batch, quiet=quiet)
+                report.add(left.pop(0).measured(batch))
         except KeyboardInterrupt:
-            cut = [f"{len(batch.finished(numbers))} of {runs} runs of {plan.scenario.name}" for plan, numbers in left]
+            cut = [f"{len(part.runs(batch))} of {runs} runs of {part.plan.scenario.name}" for part in left]
             raise KeyboardInterrupt(f"after {', '.join(cut)}") from None
         finally:
-            for plan, numbers in left:
-                if finished := batch.finished(numbers):
-                    tell(plan, finished)
-    ctx.exit(0 if all(told) else 1)
+            for part in left:
+                if part.runs(batch):
+                    report.add(part.measured(batch))
+            report.end()
+    ctx.exit(0 if all(each.is_as_wanted for each in report.batches) else 1)
 
 
-def _play(plan: Plan, numbers: Sequence[int], batch: Batch, *, quiet: bool) -> None:
-    """Wait for a scenario's runs, one after the other, and tell of each that did not end as it should."""
-    with progress(plan.scenario.name, len(numbers), quiet=quiet) as advance:
-        for number in numbers:
-            run = batch.run(number)
-            if not plan.held(run) and not quiet:
-                click.echo(show.remark(plan, run), err=True)
-            advance()
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Calls of one scenario by one client, the number of the first of their tasks, and what they are compared with."""
+
+    plan: Plan
+    seeds: range
+    first: int
+    other: _Part | Side | None = None
+
+    @property
+    def sides(self) -> list[_Part]:
+        """All that is played for it."""
+        return [self, self.other] if isinstance(self.other, _Part) else [self]
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its tasks."""
+        return range(self.first, self.first + len(self.seeds))
+
+    def runs(self, batch: Batch) -> list[RunResult]:
+        """Its runs that are finished."""
+        return batch.finished(self.numbers)
+
+    def measured(self, batch: Batch) -> Measured:
+        """What its finished runs come to; there is one at least."""
+        runs = self.runs(batch)
+        summary = self.plan.summary(runs)
+        other = self.other
+        if isinstance(other, _Part):
+            theirs = other.runs(batch)
+            other = msgspec.convert(other.plan.summary(theirs), Side) if theirs else None
+        against = Against.of(msgspec.convert(summary, Side), other) if other else None
+        return Measured(self.plan, runs, len(self.seeds), summary, against)
+
+
+def _parts(scenarios: Sequence[str], seeds: range, setup: options.Setup, against: str | None) -> list[_Part]:
+    """What is to be played, in order. Raises UsageError, before anything is."""
+    named = None if against is None else read_against(against, setup)
+    parts: list[_Part] = []
+    first = 0
+    for scenario in scenarios:
+        plan = make_plan(scenario, setup)
+        other: _Part | Side | None = None
+        if isinstance(named, options.Setup):
+            other = _Part(make_plan(scenario, named), seeds, first + len(seeds))
+        elif named:
+            other = saved_side(named, plan.side(seeds))
+        part = _Part(plan, seeds, first, other)
+        first += len(part.sides) * len(seeds)
+        parts.append(part)
+    return parts
+
+
+def _play(part: _Part, batch: Batch, *, quiet: bool) -> None:
+    """Wait for a part's runs, one after the other, and tell of each that did not end as it should.
+
+    Of what it is compared with, only that is told which cannot be compared: it is not what is to be judged.
+    """
+    with progress(part.plan.scenario.name, len(part.sides) * len(part.seeds), quiet=quiet) as advance:
+        for side in part.sides:
+            for number in side.numbers:
+                run = batch.run(number)
+                is_wrong = run.figures.void if side is not part else not side.plan.held(run)
+                if is_wrong and not quiet:
+                    click.echo(remark(side.plan, run), err=True)
+                advance()
 
 
 def _check_apart(plans: Sequence[Plan], out: Path) -> None:
@@ -108,5 +178,40 @@ def _check_apart(plans: Sequence[Plan], out: Path) -> None:
         taken[name] = path
 
 
-def _print_json(plan: Plan, runs: list[RunResult]) -> None:
-    click.echo(json.dumps(plan.summary(runs)))
+class _Report:
+    """Where the figures go: as a table or JSON to standard output, and to files as Markdown and JUnit."""
+
+    def __init__(self, as_json: bool, markdown: IO[str] | None, junit: IO[str] | None) -> None:
+        """Raise UsageError for two things that would go to standard output."""
+        printed = {"--json": as_json, "--markdown -": _is_stdout(markdown), "--junit -": _is_stdout(junit)}
+        names = [name for name, is_printed in printed.items() if is_printed]
+        if len(names) > 1:
+            raise UsageError(f"{' and '.join(names)} would both go to standard output: name a file for one of them")
+        self.batches: list[Measured] = []
+        self._print = _print_json if as_json else None if names else show_batch.show
+        self._markdown = markdown
+        self._junit = junit
+
+    def add(self, batch: Measured) -> None:
+        """Tell of one more scenario."""
+        is_first = not self.batches
+        self.batches.append(batch)
+        if self._print is show_batch.show and not is_first:
+            click.echo()
+        if self._print:
+            self._print(batch)
+        if self._markdown:
+            self._markdown.write("\n" * (not is_first) + as_markdown(batch))
+
+    def end(self) -> None:
+        """Write what is written of all scenarios together."""
+        if self._junit:
+            self._junit.write(as_junit(self.batches))
+
+
+def _is_stdout(file: IO[str] | None) -> bool:
+    return file is not None and file.name == _STDOUT
+
+
+def _print_json(batch: Measured) -> None:
+    click.echo(json.dumps(as_object(batch)))

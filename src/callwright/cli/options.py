@@ -286,3 +286,11 @@ def report(what: str) -> Callable[[_Function], _Function]:
         metavar="FILE",
         help=f"Write {what} as one HTML file that opens in any browser.",
     )
+
+
+export = click.option(
+    "--export",
+    type=_Directory(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write each call to DIR/SCENARIO-CLIENT-SEED for another judge: its sound, words and events.",
+)

@@ -6,24 +6,24 @@ import hashlib
 import json
 import shlex
 import sys
-import wave
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import callwright.apps
+from callwright.audio.wav import wav_file
+from callwright.cli.inputs import inputs_of
 from callwright.cli.options import Pace, Setup
 from callwright.errors import UsageError
 from callwright.measure.batch import RunResult, summarise, unshown_reason, went_as_expected
+from callwright.measure.compare import Call, Side
 from callwright.measure.figures import METRICS, figures_of
 from callwright.measure.hearing import HeardCall, hear_call
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
-from callwright.sim.record import CallRecord, StereoRecording
+from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.world import CLIENTS, OURS, play
 
@@ -76,10 +76,22 @@ class Plan:
             self.client,
             self.setup.dialect_for(self.scenario),
             self.setup.told(),
+            inputs_of(self.scenario),
             runs[0].seed,
             runs,
             self.must_fail,
             self.behaviors,
+        )
+
+    def side(self, seeds: Sequence[int]) -> Side:
+        """What these runs are compared as, before they are played."""
+        return Side(
+            scenario=self.scenario.name,
+            client=self.client,
+            server=self.setup.dialect_for(self.scenario),
+            settings=self.setup.told(),
+            inputs=inputs_of(self.scenario),
+            by_seed=tuple(Call(seed, (), {}) for seed in seeds),
         )
 
 
@@ -138,25 +150,17 @@ def save(played: Played, parent: Path) -> Path:
 
     Raises UsageError where nothing can be written.
     """
-    record = played.record
+    record, sound = played.record, played.record.recording
     directory = played.plan.directory(parent, record.seed)
     figures = {**played.plan.summary([played.run]), "replies": [asdict(reply) for reply in played.run.figures.replies]}
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        _write_wav(directory / "call.wav", record.recording)
+        (directory / "call.wav").write_bytes(wav_file(sound.rate_hz, sound.caller, sound.agent))
         (directory / "trace.jsonl").write_bytes(record.trace)
         (directory / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
     except OSError as problem:
         raise UsageError(f"{directory} cannot be written ({problem.strerror}): choose another --out") from problem
     return directory
-
-
-def _write_wav(path: Path, recording: StereoRecording) -> None:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(2)
-        file.setsampwidth(2)
-        file.setframerate(recording.rate_hz)
-        file.writeframes(np.stack((recording.caller, recording.agent), axis=1).astype("<i2").tobytes())
 
 
 @contextmanager

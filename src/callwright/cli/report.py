@@ -1,4 +1,4 @@
-"""Writes the pages that show calls."""
+"""Writes what is handed on of calls: the pages that show them, and the exports for other judges."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callwright.errors import UsageError
+from callwright.measure.export import export_call
 from callwright.measure.report import Assets, Shown, call_page
 
 if TYPE_CHECKING:
@@ -23,6 +24,21 @@ def assets() -> Assets:
 def write_calls(calls: Sequence[Played], path: Path) -> None:
     """Write the page of a call, or of several beside each other. Raises UsageError where it cannot be written."""
     write(path, call_page(list(map(shown, calls)), assets()))
+
+
+def write_export(played: Played, parent: Path) -> Path:
+    """Write a call's export to a directory of its own below ``parent``, named as `save` names it; returns that.
+
+    Raises UsageError where it cannot be written.
+    """
+    directory = played.plan.directory(parent, played.run.seed)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for name, content in export_call(played.heard, played.plan.replay(played.run.seed)).items():
+            (directory / name).write_bytes(content)
+    except OSError as problem:
+        raise UsageError(f"{directory} cannot be written ({problem.strerror}): choose another --export") from problem
+    return directory
 
 
 def shown(played: Played) -> Shown:

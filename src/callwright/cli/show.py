@@ -9,13 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from callwright.cli.playing import Plan, Played
-from callwright.measure.batch import runs_shown
+from callwright.cli.playing import Played
+from callwright.cli.printing import digits, heading, put, unwrapped, width
+from callwright.cli.show_batch import verdict
 from callwright.measure.figures import METRICS
 from callwright.measure.outcome import seconds, what_went_right, what_went_wrong, words
 from callwright.sim.speech import normalise
@@ -23,15 +22,10 @@ from callwright.sim.world import OURS
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
-    from callwright.measure.batch import RunResult
     from callwright.measure.figures import CallFigures, HeardFarewell, HeardReply
-    from callwright.measure.verdict import Failure
     from callwright.sim.record import CallRecord
     from callwright.sim.scenario import Scenario
 
-_NARROWEST, _WIDEST = 60, 120
-_ASCII = str.maketrans("█▄·", "#=.")
-"""What the picture is drawn with where the output's encoding has no blocks."""
 _LANE = 14
 """Columns of the names before the timeline's lanes."""
 _MARKS: Mapping[str, str] = {
@@ -73,34 +67,20 @@ HEADLINE_ACTING: Mapping[str, str] = {
 def call(played: Played, directory: Path) -> None:
     """One call, whole."""
     figures = played.run.figures
-    _print(_title(played), "", _timeline(played, _width()), "", _transcript(played), _LEGEND, "")
-    _print(*_edges(played), *_books(played.record), "")
+    put(_title(played), "", _timeline(played, width()), "", _transcript(played), _LEGEND, "")
+    put(*_edges(played), *_books(played.record), "")
     noted = [f"noted   {what}" for what in played.record.anomalies]
-    _print(_figures_table(figures), "", *_verdict(played.plan, [played.run]), *noted, _files(directory))
+    put(_figures_table(figures), "", *verdict(played.plan, [played.run]), *noted, _files(directory))
 
 
 def demo(calls: Sequence[tuple[Played, Path]]) -> None:
     """The same call with one client after the other: of each the picture, the words, and what came of it."""
     plan = calls[0][0].plan
     lag = f"; the line plays {plan.setup.lag_ms} ms behind the stream" if plan.setup.lag_ms else ""
-    _print(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}{lag}."))
+    put(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}{lag}."))
     for played, directory in calls:
-        _print("", _title(played), "", _timeline(played, _width()), "", _transcript(played), _LEGEND, "")
-        _print(*_edges(played), *_books(played.record), "", _sentence(played), _headline(played), _files(directory))
-
-
-def batch(plan: Plan, runs: Sequence[RunResult]) -> None:
-    """Figures and expectations over the runs of one scenario."""
-    summary = plan.summary(runs)
-    last = runs[-1].seed
-    heading = _heading(plan, f"seeds {runs[0].seed} to {last}" if len(runs) > 1 else f"seed {last}")
-    table = Table("metric", "unit", box=None, padding=(0, 2, 0, 0), header_style="dim")
-    columns = ("n", "median", "p90", "min", "max")
-    for column in columns:
-        table.add_column(column, justify="right")
-    for name, values in summary["metrics"].items():
-        table.add_row(name, METRICS[name].unit, *(_number(values[column]) for column in columns))
-    _print(heading, "", table, "", *_verdict(plan, runs))
+        put("", _title(played), "", _timeline(played, width()), "", _transcript(played), _LEGEND, "")
+        put(*_edges(played), *_books(played.record), "", _sentence(played), _headline(played), _files(directory))
 
 
 def scenarios(found: Iterable[Scenario]) -> None:
@@ -108,44 +88,11 @@ def scenarios(found: Iterable[Scenario]) -> None:
     table = Table.grid(padding=(0, 3, 0, 0))
     for scenario in found:
         table.add_row(Text(scenario.name, style="bold"), scenario.about)
-    _print(table)
-
-
-def remark(plan: Plan, run: RunResult) -> str:
-    """Why a run did not end as it should, in one line with the command that plays it again."""
-    if run.figures.void:
-        return _void(plan, run)
-    failed = (
-        "; ".join(map(_failure, run.verdict.failed)) or f"nothing failed, but {', '.join(plan.must_fail or ())} must"
-    )
-    return f"FAILED {plan.scenario.name} seed {run.seed}: {failed}; replay: {plan.replay(run.seed)}"
-
-
-def _width() -> int:
-    return max(_NARROWEST, min(Console().width, _WIDEST))
-
-
-def _print(*parts: RenderableType) -> None:
-    """Print one below the other, no wider than reads well, and without blanks at the ends of lines.
-
-    Text that must not be wrapped is left as long as it is: a command or a path is copied whole.
-    """
-    console = Console(highlight=False, emoji=False, markup=False, width=_width())
-    with console.capture() as captured:
-        for part in parts:
-            console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
-    text = captured.get() if console.encoding.startswith("utf") else captured.get().translate(_ASCII)
-    for line in text.splitlines():
-        click.echo(line.rstrip(), color=console.is_terminal)
+    put(table)
 
 
 def _title(played: Played) -> Text:
-    return _heading(played.plan, f"seed {played.run.seed}")
-
-
-def _heading(plan: Plan, seeds: str) -> Text:
-    what = ", ".join([plan.scenario.name, seeds, *plan.setup.settings()])
-    return Text.assemble((plan.client, "bold reverse"), f"  {what}")
+    return heading(played.plan, f"seed {played.run.seed}")
 
 
 # --- the picture ----------------------------------------------------------------------------------------------------
@@ -394,48 +341,9 @@ def _figures_table(figures: CallFigures) -> Table:
 
 def _value(name: str, value: float) -> str:
     unit = METRICS[name].unit
-    return f"{_number(value)} {unit}" if unit in ("ms", "s") else _number(value)
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def _verdict(plan: Plan, runs: Sequence[RunResult]) -> Iterator[Text]:
-    """Which expectations held in all runs, and which did not in how many, line by line."""
-    failed: dict[str, list[tuple[RunResult, Failure]]] = {}
-    for run in runs:
-        for failure in () if run.figures.void else run.verdict.failed:
-            failed.setdefault(failure.name, []).append((run, failure))
-    if held := [name for name in runs[0].verdict.passed if name not in failed]:
-        yield Text.assemble(("held    ", "green"), ", ".join(held))
-    for name, cases in failed.items():
-        run, failure = cases[0]
-        told = _failure(failure) + " (as it must)" * (name in (plan.must_fail or ()))
-        if len(runs) > 1:
-            told += f" in {len(cases)} of {len(runs)}; {plan.replay(run.seed)}"
-        yield _unwrapped(("failed  ", "red"), told)
-    if plan.behaviors:
-        shown = runs_shown(runs, plan.behaviors).items()
-        told = ", ".join(f"{name} in {count} of {len(runs)}" for name, count in shown)
-        yield Text.assemble(("showed  ", "dim"), told)
-    for reason in [*(_void(plan, run) for run in runs if run.figures.void), *filter(None, [plan.unshown(runs)])]:
-        yield _unwrapped((reason, "bold red"))
-
-
-def _unwrapped(*parts: str | tuple[str, str]) -> Text:
-    """A line that holds a command or a path, which must not be broken."""
-    return Text.assemble(*parts, no_wrap=True, overflow="ignore")
-
-
-def _void(plan: Plan, run: RunResult) -> str:
-    return f"{run.figures.void}; replay: {plan.replay(run.seed)}"
-
-
-def _failure(failure: Failure) -> str:
-    return f"{failure.name}: wanted {failure.wanted}, got {failure.got}"
+    return f"{digits(value)} {unit}" if unit in ("ms", "s") else digits(value)
 
 
 def _files(directory: Path) -> Text:
     names = ("call.wav", "trace.jsonl", "figures.json")
-    return _unwrapped((f"files   {directory}/{{{','.join(names)}}}", "dim"))
+    return unwrapped((f"files   {directory}/{{{','.join(names)}}}", "dim"))

@@ -1,7 +1,7 @@
 """The figures of many calls of one scenario, as one object with the same keys for every scenario.
 
-Quantiles are of the nearest rank: every figure is one that was measured, and a whole number stays one. Void calls give
-no figures but `caller_fidelity`. Rates are left out below `RATE_RUNS` calls.
+Quantiles are of the nearest rank: every figure is one that was measured, and a whole number stays one. Void and
+censored calls give no figures but `caller_fidelity`, and are named. Rates are left out below `RATE_RUNS` calls.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from callwright.measure.figures import METRICS
+from callwright.measure.intervals import median_interval
+from callwright.measure.void import is_censored
 
 if TYPE_CHECKING:
     from callwright.measure.figures import CallFigures
@@ -38,6 +40,7 @@ def summarise(
     client: str,
     server: str,
     settings: Mapping[str, object],
+    inputs: Mapping[str, str],
     first_seed: int,
     runs: Sequence[RunResult],
     must_fail: Collection[str] | None = None,
@@ -45,10 +48,13 @@ def summarise(
 ) -> dict[str, object]:
     """Sum up runs, in order of seed. With ``must_fail`` a name in it that held in a run is a failure as well.
 
+    ``inputs`` are hashes of what was played, by what it is.
     ``behaviors`` are those of the model's that the scenario wants to see: each is told with how many runs it showed in.
     """
     runs = sorted(runs, key=lambda run: run.seed)
-    void = [{"seed": run.seed, "reason": run.figures.void} for run in runs if run.figures.void]
+    without = [{"seed": run.seed, "reason": run.figures.void} for run in runs if run.figures.void]
+    censored = [each for each in without if is_censored(str(each["reason"]))]
+    void = [each for each in without if each not in censored]
     if reason := unshown_reason(scenario, runs, behaviors):
         void.append({"seed": first_seed, "reason": reason})
     return {
@@ -56,6 +62,7 @@ def summarise(
         "client": client,
         "server": server,
         "settings": dict(settings),
+        "inputs": dict(inputs),
         "seed": first_seed,
         "runs": len(runs),
         "trace_sha256": sha256("".join(run.trace_sha256 for run in runs).encode()).hexdigest(),
@@ -63,7 +70,28 @@ def summarise(
         "expectations": _expectations(runs, must_fail or ()),
         "behaviors": runs_shown(runs, behaviors),
         "void": void,
+        "censored": censored,
+        "not_scored": [
+            {"seed": run.seed, "names": list(run.verdict.not_scored)} for run in runs if run.verdict.not_scored
+        ],
+        "by_seed": [_one(run) for run in runs],
     }
+
+
+def _one(run: RunResult) -> dict[str, object]:
+    """One call by itself: what is compared with the call that another client or setting had on the same seed."""
+    return {
+        "seed": run.seed,
+        "trace_sha256": run.trace_sha256,
+        "failed": [failure.name for failure in run.verdict.failed],
+        "medians": {name: quantile(values, 50) for name, values in scored(run).items()},
+    }
+
+
+def scored(run: RunResult) -> Mapping[str, Sequence[float]]:
+    """The figures of a call that count: of one that is void or censored only those that every call has."""
+    values = run.figures.values
+    return {name: values[name] for name in values if name == _ALWAYS} if run.figures.void else values
 
 
 def runs_shown(runs: Sequence[RunResult], behaviors: Collection[str]) -> dict[str, int]:
@@ -90,15 +118,17 @@ def quantile(values: Sequence[float], percent: int) -> float:
     return sorted(values)[max(0, -(-len(values) * percent // 100) - 1)]
 
 
-def _metrics(runs: Sequence[RunResult]) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+def _metrics(runs: Sequence[RunResult]) -> dict[str, dict[str, object]]:
+    found: dict[str, dict[str, object]] = {}
     for name, metric in METRICS.items():
-        counted = [run.figures.values for run in runs if name == _ALWAYS or not run.figures.void]
-        values = [value for figures in counted for value in figures.get(name, ())]
+        measured = [run[name] for run in map(scored, runs) if name in run]
+        values = [value for run in measured for value in run]
         if values and not (metric.is_rate and len(values) < RATE_RUNS):
             found[name] = {
+                "runs": len(measured),
                 "n": len(values),
                 "median": quantile(values, 50),
+                "interval": list(median_interval(measured) or ()) or None,
                 "p90": quantile(values, 90),
                 "min": min(values),
                 "max": max(values),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from callwright.claims.facts import ClaimFacts, Milestone, Said, Span, Verdict
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import Heard
-from callwright.measure.metric import Metric
+from callwright.measure.metric import Aim, Metric
 from callwright.sim.models import ToolRequested
 
 if TYPE_CHECKING:
@@ -228,6 +228,7 @@ EFFECT_METRICS = (
         "per call with at least one effect in the provider's book",
         _asks,
         _NO_EFFECTS,
+        aim=Aim.NEITHER,
     ),
     Metric(
         "time_to_truth_ms",

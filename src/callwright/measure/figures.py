@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from callwright.measure import goodbye
 from callwright.measure.effects import EFFECT_METRICS, live_effects
 from callwright.measure.hearing import DELIVERED, Fate, hear_call
-from callwright.measure.metric import Metric
+from callwright.measure.metric import Aim, Metric
 from callwright.measure.pickup import ready_ms
 from callwright.measure.silence import dead_air_ms
 from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
@@ -349,6 +349,7 @@ _TABLE = (
         "per reply",
         _heard,
         "the agent said nothing",
+        aim=Aim.NEITHER,
     ),
     Metric(
         "unheard_words_in_history",
@@ -399,6 +400,7 @@ _TABLE = (
         "interruptions of a call that lay over audible agent speech",
         _yield_rate,
         "nobody talked over the agent",
+        aim=Aim.MORE,
     ),
     Metric(
         "response_latency_ms",
@@ -416,6 +418,7 @@ _TABLE = (
         "turns of a call; murmurs are no turns",
         _response_rate,
         "the caller said nothing",
+        aim=Aim.MORE,
     ),
     Metric(
         "agent_interruption_rate",
@@ -475,6 +478,7 @@ _TABLE = (
         "Caller audio that was held until the session was ready and then sent.",
         "per call",
         lambda call: (call.record.held_sent_ms,),
+        aim=Aim.NEITHER,
     ),
     Metric(
         "pickup_lost_ms",
@@ -502,6 +506,7 @@ _TABLE = (
         "sum over the call's farewells",
         lambda call: _with_goodbye(call, len(goodbye.heard_farewells(call))),
         _NO_GOODBYE,
+        aim=Aim.NEITHER,
     ),
     Metric(
         "goodbye_played",
@@ -511,6 +516,7 @@ _TABLE = (
         "the last farewell of a call, whoever ended the line",
         _goodbye_played,
         _NO_GOODBYE,
+        aim=Aim.MORE,
     ),
     Metric(
         "goodbye_played_ms",
@@ -519,6 +525,7 @@ _TABLE = (
         "the last farewell of a call, whoever ended the line",
         _goodbye_played_ms,
         _NO_GOODBYE,
+        aim=Aim.MORE,
     ),
     Metric(
         "late_talk_over",
@@ -553,6 +560,7 @@ _TABLE = (
         "per call",
         _notice_heard,
         "the agent declares no such words",
+        aim=Aim.MORE,
     ),
     Metric(
         "tool_calls_kept",
@@ -562,6 +570,7 @@ _TABLE = (
         "per call with `--audit`; absent if the server did not answer for all",
         lambda call: _share(call.record.tool_calls_kept or ()),
         "there was no tool call, or the server was not asked (`--audit`) or did not answer",
+        aim=Aim.MORE,
     ),
     Metric(
         "connected_s",
@@ -569,6 +578,7 @@ _TABLE = (
         "Length of the model's connection.",
         "per call",
         lambda call: (call.record.connected_ms / 1000,),
+        aim=Aim.NEITHER,
     ),
     Metric(
         "caller_fidelity",
@@ -576,6 +586,7 @@ _TABLE = (
         "1 if the simulated caller followed his script: every line spoken, every interruption over audible speech.",
         "per call, void ones included; all other figures leave void calls out",
         lambda call: (0 if script_fault(call) else 1,),
+        aim=Aim.MORE,
     ),
 )
 

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from callwright.measure.hearing import HeardCall
 
 Values: TypeAlias = Sequence[float]
+
+
+class Aim(Enum):
+    """Which of two values of a figure is the better one."""
+
+    LESS = "less"
+    MORE = "more"
+    NEITHER = "neither"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,7 @@ class Metric:
     """Its values in one call, in order; none where the call cannot have it."""
     absent: str = ""
     """Why a call has none; empty where every call has one."""
+    aim: Aim = Aim.LESS
 
     @property
     def is_rate(self) -> bool:

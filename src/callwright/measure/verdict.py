@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from callwright.measure.figures import METRICS
+from callwright.measure.void import is_censored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from callwright.measure.figures import CallFigures
 
 NOT_MEASURED = "not measured"
+_VOID = ("void", "a call that tries what it is meant to")
+_CENSORED = ("censored", "a call that comes to its end")
 
 
 class Expected(Protocol):
@@ -46,11 +49,16 @@ class Expected(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What did not hold: a metric, ``heard``, ``not_heard``, ``ended``, ``effects``, ``invariants`` or ``void``."""
+    """What did not hold.
+
+    A metric, ``heard``, ``not_heard``, ``ended``, ``effects``, ``invariants``, ``void`` or ``censored``.
+    """
 
     name: str
     wanted: str
     got: str
+    is_measured: bool = True
+    """Whether the call had what was expected of it; what it could not have is not scored, and no zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +68,17 @@ class Verdict:
     passed: tuple[str, ...]
     failed: tuple[Failure, ...]
 
+    @property
+    def not_scored(self) -> tuple[str, ...]:
+        """The names of those that the call had nothing to be scored by."""
+        return tuple(failure.name for failure in self.failed if not failure.is_measured)
+
 
 def judge(figures: CallFigures, expect: Expected) -> Verdict:
-    """Hold figures against expectations. A void call fails as ``void``, whatever it measured."""
+    """Hold figures against expectations. A void or censored call fails as that, whatever it measured."""
     if figures.void:
-        return Verdict((), (Failure("void", "a call that tries what it is meant to", figures.void),))
+        missing = _CENSORED if is_censored(figures.void) else _VOID
+        return Verdict((), (Failure(*missing, figures.void),))
     failures: dict[str, Failure | None] = {}
     for name, failure in _checked(figures, expect):
         failures[name] = failures.get(name) or failure
@@ -99,7 +113,9 @@ def _checked(figures: CallFigures, expect: Expected) -> Iterator[tuple[str, Fail
 
 
 def _failure(name: str, wanted: str, got: float | None, held: bool) -> Failure | None:
-    return None if held else Failure(name, wanted, _not_measured(name) if got is None else f"{got:g}")
+    if got is None:
+        return Failure(name, wanted, _not_measured(name), is_measured=False)
+    return None if held else Failure(name, wanted, f"{got:g}")
 
 
 def _not_measured(name: str) -> str:

@@ -1,4 +1,8 @@
-"""Why a call did not try what it was meant to. Such a call is void: it counts as a failure and gives no figures."""
+"""Why a call has no figures. It counts as a failure, and nothing of it is taken for zero.
+
+A call that did not try what it was meant to is void. One that broke off, or came to its limit, before that could be
+seen is censored: what it would have come to is not known.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +15,22 @@ if TYPE_CHECKING:
     from callwright.sim.record import CallerLine
 
 
+_CENSORED = "CENSORED"
+
+
+def is_censored(reason: str) -> bool:
+    """Whether a call with this reason broke off; one that did not is void."""
+    return reason.startswith(_CENSORED)
+
+
 def void_reason(call: HeardCall) -> str | None:
-    """Why this call is void; None if it is not."""
+    """Why this call is void or censored; None if it is neither."""
     record = call.record
     faults = [f"the call broke off: {record.error}"] if record.error else []
     faults += filter(None, [script_fault(call)])
     faults += [f"{what} never had an occasion" for what in record.unfired]
-    return f"VOID {record.scenario} seed {record.seed}: {'; '.join(faults)}" if faults else None
+    kind = _CENSORED if record.error else "VOID"
+    return f"{kind} {record.scenario} seed {record.seed}: {'; '.join(faults)}" if faults else None
 
 
 def script_fault(call: HeardCall) -> str | None:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from callwright.measure.course import WordFate
 from callwright.measure.report.markup import Content, Html, tag
-from callwright.measure.report.sound import Sides, view_box, waveform
+from callwright.measure.report.sound import view_box, waveform
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
     from callwright.measure.course import Course, Lane, Span, Step, TimedWord, ToolUse, Utterance
     from callwright.measure.moments import Moment
+    from callwright.measure.sides import Sides
 
 LETTER_MS: Ms = 70
 """A letter of a label is as wide as so much time, at the width at which a page opens."""

@@ -12,8 +12,9 @@ from callwright.measure.moments import moments
 from callwright.measure.outcome import what_went_right, what_went_wrong
 from callwright.measure.report.lanes import FATES, overview, picture
 from callwright.measure.report.markup import Content, Html, tag
-from callwright.measure.report.sound import hushed, sound_uri
+from callwright.measure.report.sound import sound_uri
 from callwright.measure.report.words import link, words_table
+from callwright.measure.sides import hushed
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
@@ -68,9 +69,7 @@ def call_page(calls: Sequence[Shown], assets: Assets) -> str:
     heading = [tag("h1", title), [tag("p", text, class_="about") for text in about]]
     parts = [_call(number, shown) for number, shown in enumerate(calls, 1)]
     legend = tag("details", tag("summary", "What the marks mean"), _legend(), class_="legend")
-    return document(
-        title, [tag("h1", title), [tag("p", text, class_="about") for text in about], parts, legend], assets
-    )
+    return document(title, [heading, parts, legend], assets)
 
 
 def document(title: str, body: Content, assets: Assets) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,16 +10,12 @@ import numpy as np
 from callwright.audio.formats import Encoding
 from callwright.audio.resample import resample
 from callwright.audio.wav import wav_file
-from callwright.core.heard import Speaker
 from callwright.measure.report.markup import Html, tag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from callwright.audio.formats import PCM
     from callwright.ids import Ms
-    from callwright.measure.course import Span
-    from callwright.sim.record import StereoRecording
+    from callwright.measure.sides import Sides
 
 RATES_HZ = (8_000, 16_000)
 """A page's sound has one of these rates: that of the call, or the higher one."""
@@ -29,29 +24,6 @@ COLUMN_MS: Ms = 20
 COLUMNS_MAX = 6_000
 """and no more columns than this: those of a longer call are wider."""
 _HEIGHT = 100
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sides:
-    """The sides of a recording: int16, equally long, silent where a card number was spoken."""
-
-    rate_hz: int
-    sent: PCM
-    """What the client was sent of the caller."""
-    said: PCM
-    """What he said."""
-    heard: PCM
-    """What he heard of the agent."""
-
-
-def hushed(recording: StereoRecording, spans: Iterable[tuple[Speaker, Span]]) -> Sides:
-    """The sides of a recording, without what was spoken in these spans."""
-    sent, said, heard = (side.copy() for side in (recording.sent, recording.caller, recording.agent))
-    for speaker, span in spans:
-        first, end = (ms * recording.rate_hz // 1000 for ms in (span.start_ms, span.end_ms))
-        for side in (sent, said) if speaker is Speaker.CALLER else (heard,):
-            side[first:end] = 0
-    return Sides(recording.rate_hz, sent, said, heard)
 
 
 def sound_uri(sides: Sides) -> str:
