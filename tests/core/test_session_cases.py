@@ -31,6 +31,7 @@ from tests.core.drive import (
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.heard import Source
+from callwright.core.lull import SILENCE_MS
 from callwright.core.playout import Playing
 from callwright.core.ports import PlayedReports
 from callwright.core.toolcalls import SLOW_TOOL_MS
@@ -422,12 +423,13 @@ def test_c078_a_call_that_is_announced_in_several_ways_runs_once(order):
 
 
 @both_lines
-def test_c081_a_call_of_a_response_that_was_cut_is_not_run_and_says_so(reports):
+@pytest.mark.parametrize("name", ["look_up", "end_call"])
+def test_c081_a_call_of_a_response_that_was_cut_is_not_run_and_says_so(name, reports):
     call = Call(reports)
     call.at(0, on.ResponseStarted(R1))
     call.stream(R1, A, 1_000)
     call.at(1_000, speaks())
-    call.at(1_020, called(K1))
+    call.at(1_020, called(K1, name))
     call.at(1_050, ended(R1, CANCELLED), stops())
     assert call.done(do.StartTool) == []
     (output,) = call.done(do.PostToolOutput)
@@ -436,6 +438,21 @@ def test_c081_a_call_of_a_response_that_was_cut_is_not_run_and_says_so(reports):
     call.at(3_000)
     assert call.done(do.RequestReply) == []
     assert call.heard()[B] == ("yes?", "whole")
+    assert call.done(do.HangUp) == []
+
+
+def test_c090_a_result_that_an_empty_response_did_not_speak_is_asked_for_again_without_the_caller():
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
+    call.at(200, finished(K1))
+    call.at(400, on.ResponseStarted(R2), ended(R2))
+    call.at(400 + SILENCE_MS)
+    assert call.times(do.RequestReply) == [200, 400 + SILENCE_MS]
+    assert 200 + SILENCE_MS < 4_000
+    call.reply(R3, B, 500, "the result")
+    call.at(30_000)
+    assert len(call.done(do.RequestReply)) == 2
+    assert list(call.heard().values()) == [("the result", "whole")]
 
 
 @pytest.mark.parametrize("failure", [on.ToolOutcome.RAISED, on.ToolOutcome.TIMED_OUT])

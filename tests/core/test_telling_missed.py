@@ -41,7 +41,7 @@ from callwright.ids import ItemId, ResponseId
 
 
 @both_lines
-def test_a_confirmation_that_was_talked_over_is_told_again_when_the_floor_is_free(reports):
+def test_c072_a_confirmation_that_was_talked_over_is_told_again_when_the_floor_is_free(reports):
     call = desk(reports)
     underway(call)
     call.at(4_000, fact(Milestone.CONFIRMED, 3))
@@ -60,6 +60,24 @@ def test_a_confirmation_that_was_talked_over_is_told_again_when_the_floor_is_fre
     played(call)
     assert records(call)[-1] == "confirmed heard"
     assert asks(call) == 2
+
+
+@both_lines
+def test_c072_a_confirmation_that_was_cut_before_its_first_sound_is_told_by_a_later_reply(reports):
+    call = desk(reports)
+    underway(call)
+    call.at(4_000, fact(Milestone.CONFIRMED, 3))
+    call.at(4_200, on.ResponseStarted(R2))
+    call.at(4_250, on.SpeechStarted(U1, 0), on.ReplyWritten(R2, B, DONE), ended(R2, CANCELLED))
+    assert "confirmed heard" not in records(call)
+    call.at(5_000, on.SpeechStopped(U1, 0))
+    call.at(5_600)
+    call.reply(R3, C, 1_500, "We open at nine.", speed=2)
+    call.at(call.now_ms + 4_000)
+    assert asks(call) == 2
+    call.reply(R4, D, 8_000, DONE, speed=2)
+    played(call)
+    assert (asks(call), records(call)[-1]) == (2, "confirmed heard")
 
 
 def test_a_word_at_the_cut_does_not_count():
