@@ -26,18 +26,18 @@ CHECK_IN = Path(hotel.__file__).parent / "scenarios" / "check-in.yaml"
 ECHOES = (0.05, 0.15, 0.3, 0.5)
 
 
-def rooms() -> Iterator[RoomSettings]:
-    """What is played, in the order of the table."""
+def rooms(on: Aec) -> Iterator[RoomSettings]:
+    """What is played, in the order of the table; ``on`` is the canceller."""
     yield RoomSettings()
-    yield RoomSettings(aec=Aec.ON)
+    yield RoomSettings(aec=on)
     for echo in ECHOES:
         yield RoomSettings(echo=echo, aec=Aec.OFF)
-        yield RoomSettings(echo=echo, aec=Aec.ON)
+        yield RoomSettings(echo=echo, aec=on)
     for name in ROOMS:
         if name != DRY:
-            yield RoomSettings(name, echo=0.3, aec=Aec.ON)
+            yield RoomSettings(name, echo=0.3, aec=on)
     for noise in ("street:-40", "babble:-50", "music:-45", "coughs:-50"):
-        yield RoomSettings("living-room", echo=0.3, aec=Aec.ON, noise=Noise.parse(noise))
+        yield RoomSettings("living-room", echo=0.3, aec=on, noise=Noise.parse(noise))
 
 
 def row(scenario: Scenario, room: RoomSettings, runs: int) -> str:
@@ -53,7 +53,7 @@ def row(scenario: Scenario, room: RoomSettings, runs: int) -> str:
         held += not judge(found[-1], scenario.expect).failed and not found[-1].void
     yields = [latency for figures in found for latency in figures.values.get("yield_latency_ms", ())]
     own = sum(sum(figures.values.get("own_voice_as_caller", ())) for figures in found)
-    aec = "on" if room.aec is Aec.ON else "off"
+    aec = "off" if room.aec is Aec.AUTO else room.aec.value
     stops = f"{median(yields):.0f} ms" if yields else "-"
     noise = room.noise or "-"
     cells = (room.name, f"{room.echo:.2f}", noise, aec, f"{held} of {runs}", own, stops, f"{audio_s / cpu_s:.0f}")
@@ -64,12 +64,13 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=5, help="calls of each row (5)")
-    runs: int = parser.parse_args().runs
+    parser.add_argument("--aec", choices=("on", "aec3"), default="on", help="the canceller: ours, or WebRTC's (ours)")
+    given = parser.parse_args()
     speaker = replace(load_scenario(CHECK_IN, tools_of), line=LineSettings(LineKind.SPEAKER))
     print("| room | echo | noise | canceller | held | own voice as caller | reply stops after | times real time |")
     print("|---|---|---|---|---|---|---|---|")
-    for room in rooms():
-        print(row(speaker, room, runs), flush=True)
+    for room in rooms(Aec(given.aec)):
+        print(row(speaker, room, given.runs), flush=True)
 
 
 if __name__ == "__main__":
