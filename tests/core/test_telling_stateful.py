@@ -8,11 +8,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.core.drive import BOTH_LINES, CANCELLED, Call, FakeLine, ended
 from tests.core.telling import DONE, OP, OTHER, SENTENCES, TOOLS, fact
 
-from callwright.claims.facts import Milestone
+from callwright.claims.facts import OUTCOMES, Milestone
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.commands import Telling
-from callwright.core.notes import OUTCOMES
 from callwright.core.pickup import Stage
 from callwright.core.told import ASKS_MAX
 from callwright.core.turns import Floor

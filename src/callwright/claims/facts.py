@@ -28,6 +28,12 @@ class Milestone(StrEnum):
     REVERSED = "reversed"
 
 
+SETTLED = (Milestone.CONFIRMED, Milestone.FAILED, Milestone.CANCELLED, Milestone.REVERSED)
+"""Nothing further is under way."""
+OUTCOMES = (*SETTLED, Milestone.UNKNOWN)
+"""What a caller is owed. What is still under way he may be told; nothing is owed for it."""
+
+
 class Said(StrEnum):
     """What a sentence claims about an operation."""
 

@@ -14,11 +14,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from callwright.claims.facts import Milestone, Said
+from callwright.claims.facts import OUTCOMES, Milestone, Said
 from callwright.core.events import Consent, FactChanged
-
-OUTCOMES = (Milestone.CONFIRMED, Milestone.FAILED, Milestone.UNKNOWN, Milestone.CANCELLED, Milestone.REVERSED)
-"""What a caller is owed. What is still under way he may be told; nothing is owed for it."""
 
 TELL = "Tell the caller this in your next reply, in these words."
 UNDER_WAY = (

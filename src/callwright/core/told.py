@@ -21,10 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from callwright.claims.facts import Milestone, Said
+from callwright.claims.facts import OUTCOMES, Milestone, Said
 from callwright.core.commands import RecordTold, Telling
 from callwright.core.events import FactChanged
-from callwright.core.notes import OUTCOMES, correction_of, reminder_of
+from callwright.core.notes import correction_of, reminder_of
 from callwright.core.plan import Untold
 from callwright.core.table import Table
 from callwright.ids import ItemId, ResponseId

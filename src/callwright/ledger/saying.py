@@ -7,23 +7,24 @@ to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from callwright.claims.facts import OUTCOMES as OUTCOMES
+from callwright.claims.facts import SETTLED, Milestone
 from callwright.declare.actions import Authority, Money, Terms
-from callwright.ledger.operation import State
 from callwright.ledger.rows import NOTHING_INSTEAD, Operation
 
-SENTENCES = {
-    State.PROPOSED.value: "Nothing has been done yet about the {what}; it needs a yes first.",
-    State.REQUESTED.value: "The {what} has been noted, and nothing has been sent yet.",
-    State.RUNNING.value: "The {what} is being processed; there is no result yet.",
-    State.ACCEPTED.value: "The {what} has been submitted; there is no result yet.",
-    State.CONFIRMED.value: "The {what} is done.",
-    State.FAILED.value: "The {what} did not go through.",
-    State.UNKNOWN.value: "I can't tell yet whether the {what} went through; it is being checked.",
-    State.CANCELLED.value: "The {what} was stopped.",
-    State.REVERSED.value: "The {what} was sent, but it came back.",
+SENTENCES: Mapping[str, str] = {
+    Milestone.PROPOSED: "Nothing has been done yet about the {what}; it needs a yes first.",
+    Milestone.REQUESTED: "The {what} has been noted, and nothing has been sent yet.",
+    Milestone.RUNNING: "The {what} is being processed; there is no result yet.",
+    Milestone.ACCEPTED: "The {what} has been submitted; there is no result yet.",
+    Milestone.CONFIRMED: "The {what} is done.",
+    Milestone.FAILED: "The {what} did not go through.",
+    Milestone.UNKNOWN: "I can't tell yet whether the {what} went through; it is being checked.",
+    Milestone.CANCELLED: "The {what} was stopped.",
+    Milestone.REVERSED: "The {what} was sent, but it came back.",
 }
 AMENDING = " A change has been asked for, and takes hold only if the first one can still be stopped."
 WITHDRAWING = " It is to be stopped, if that is still possible."
@@ -69,17 +70,12 @@ def fact_of(operation: Operation) -> FactChanged:
         tuple(operation.must_hear.split(",")) if operation.must_hear else (),
         operation.terms,
         sentence(operation),
-        operation.milestone in _SETTLED,
+        operation.milestone in SETTLED,
         operation.slot,
         operation.authority,
         operation.rev,
         operation.params_hash,
     )
-
-
-_SETTLED = tuple(state.value for state in (State.CONFIRMED, State.FAILED, State.CANCELLED, State.REVERSED))
-OUTCOMES = (*_SETTLED, State.UNKNOWN.value)
-"""The milestones that a caller is owed."""
 
 
 def sentence(operation: Operation) -> str:
