@@ -11,8 +11,13 @@ from pathlib import Path
 import pytest
 from tests.runtime.killed import FileProvider
 
+from callwright.declare.actions import Card, Money, Terms
 from callwright.ledger import sending
+from callwright.ledger.asking import Ask
+from callwright.ledger.operation import State
 from callwright.ledger.page import Patience
+from callwright.ledger.provider import Dispatch, Observed, Outcome
+from callwright.ledger.rows import Operation
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.runtime.dispatcher import Ledger
 
@@ -59,3 +64,40 @@ def test_i23_a_living_neighbour_takes_over_what_a_killed_process_left(point, tmp
 
     assert asyncio.run(neighbour()) == ["untold"]
     assert len(effects(tmp_path)) == 1
+
+
+class Held(FileProvider):
+    """Answers a send when it is let go."""
+
+    def __init__(self, book: Path) -> None:
+        super().__init__(book)
+        self.asked, self.let_go = asyncio.Event(), asyncio.Event()
+
+    async def send(self, dispatch: Dispatch) -> Observed:
+        self.asked.set()
+        await self.let_go.wait()
+        return Observed(Outcome.APPLIED, dispatch.key)
+
+
+def test_who_starts_beside_a_living_process_leaves_it_its_calls_and_what_it_has_under_way(tmp_path):
+    """An attempt whose sender lives is in no doubt, and the caller who waits on his line is not owed it elsewhere."""
+
+    async def started(provider: FileProvider) -> tuple[State, list[str]]:
+        async with Ledger(SQLiteStore(tmp_path / "ledger.db"), [provider]) as ledger:
+            (operation,) = await ledger.commit(lambda page: page.tx.find(Operation))
+            return operation.state, [row.kind for row in await ledger.outbox()]
+
+    async def main() -> None:
+        held, settled = Held(tmp_path / "book.txt"), asyncio.Event()
+        async with Ledger(SQLiteStore(tmp_path / "ledger.db"), [held]) as owner:
+            owner.subscribe(lambda fact: settled.set() if fact.is_settled else None)
+            terms = Terms("order:4417", Money(3200, "USD"), Card("tok_visa", "Visa", "4242"))
+            await owner.propose(Ask("refund", "full", "customer:81", "payments", terms, is_waited_for=True))
+            await held.asked.wait()
+            assert await started(Held(tmp_path / "book.txt")) == (State.RUNNING, [])
+            held.let_go.set()
+            await settled.wait()
+            assert await started(Held(tmp_path / "book.txt")) == (State.CONFIRMED, [])
+        assert await started(Held(tmp_path / "book.txt")) == (State.CONFIRMED, ["untold"])
+
+    asyncio.run(main())

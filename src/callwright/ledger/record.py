@@ -62,6 +62,10 @@ class Record:
         """Whether other processes may have the same record open."""
         return self._store.is_shared
 
+    def is_first(self) -> bool:
+        """Begin to tend the record, inside a transaction; true if no other process does."""
+        return self._store.is_first()
+
     def now_ms(self) -> Ms:
         """The time, which never runs backwards: a window that has closed stays closed."""
         self._latest_ms = max(self._latest_ms, self._clock())

@@ -85,6 +85,15 @@ def recover(page: Page) -> list[str]:
     return [each.op_id for each in page.tx.find(Operation, state=_TENDED)]
 
 
+def join(page: Page) -> list[str]:
+    """Begin beside neighbours that live: they have their calls, and what they have under way is in no doubt.
+
+    Returns what nobody sees to, and what is confirmed: whoever watched that may be about to go.
+    """
+    watched = page.tx.find(Operation, state=State.CONFIRMED)
+    return [*left(page, ()), *(operation.op_id for operation in watched)]
+
+
 def left(page: Page, tended: Container[str]) -> list[str]:
     """What a neighbour has left: it was due long ago, and nobody has seen to it; but not what is ``tended`` here.
 

@@ -9,6 +9,8 @@ is not synced, and would then undo what was committed. Tables are STRICT; the fi
 
 from __future__ import annotations
 
+import fcntl
+import os
 import sqlite3
 import threading
 import types
@@ -41,6 +43,9 @@ class SQLiteStore:
 
     def __init__(self, path: str | Path) -> None:
         self._lock = threading.Lock()
+        self._live_path = f"{path}-live"
+        self._live: int | None = None
+        """A file that is locked by whoever tends the ledger: the lock goes with its process."""
         try:
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
@@ -81,6 +86,20 @@ class SQLiteStore:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
+    def is_first(self) -> bool:
+        """Begin to tend what the file holds; true if no other process does. Raises LedgerError."""
+        try:
+            self._live = os.open(self._live_path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(self._live, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            finally:
+                fcntl.flock(self._live, fcntl.LOCK_SH)
+        except OSError as problem:
+            raise LedgerError(f"{self._live_path}: {problem.strerror}; may it be written?") from problem
+        return True
+
     def check(self) -> list[str]:
         """What SQLite finds wrong with its file."""
         with self._lock:
@@ -94,6 +113,9 @@ class SQLiteStore:
         """Close the file."""
         with self._lock:
             self._connection.close()
+            if self._live is not None:
+                os.close(self._live)
+                self._live = None
 
 
 class _SQLiteTransaction:

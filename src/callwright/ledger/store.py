@@ -78,6 +78,13 @@ class Store(Protocol):
         """Begin a transaction; it is committed as its block ends, and undone by an exception."""
         ...
 
+    def is_first(self) -> bool:
+        """Begin to tend what it holds, until it is closed or its process dies; true if nobody else does.
+
+        It is asked inside a transaction, once. A store that cannot tell says true.
+        """
+        ...
+
     def check(self) -> list[str]:
         """What is wrong with the store itself, for a person; empty if nothing is."""
         ...
@@ -113,6 +120,10 @@ class MemoryStore:
             except BaseException:
                 transaction.undo()
                 raise
+
+    def is_first(self) -> bool:
+        """Memory does not tell who shares it."""
+        return True
 
     def check(self) -> list[str]:
         """Memory does not rot."""

@@ -90,11 +90,14 @@ class Dispatcher:
         await self._through("check", self._record.check)
         self._is_open = True
         self._unsubscribe = self._record.subscribe(self._on_fact)
-        for op_id in await self._through("recover", self._record.commit, sending.recover):
+        for op_id in await self._through("recover", self._record.commit, self._begin_with):
             if op_id not in self._tended:
                 self._tend(op_id)
         if self._record.is_shared:
             self._neighbour = asyncio.get_running_loop().create_task(self._take_over())
+
+    def _begin_with(self, page: Page) -> list[str]:
+        return sending.recover(page) if self._record.is_first() else sending.join(page)
 
     async def close(self) -> None:
         """Stop tending. What is under way stays as it is in the record, and the next process finds it."""

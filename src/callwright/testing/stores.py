@@ -185,6 +185,13 @@ def _kept_when_closed(open_store: OpenStore) -> None:
             assert tx.find(Operation) == [_operation()], "what was committed is gone once the store was closed"
 
 
+def _first_alone(open_store: OpenStore) -> None:
+    """Whoever tends a store that nobody else has open is the first, also when the one before has closed it."""
+    for _ in range(2):
+        with _opened(open_store, "first") as store, store.transaction():
+            assert store.is_first(), "nobody else tends it, and it does not say so"
+
+
 CHECKS: Final[tuple[Callable[[OpenStore], None], ...]] = (
     _rows_come_back,
     _rows_are_found,
@@ -195,6 +202,7 @@ CHECKS: Final[tuple[Callable[[OpenStore], None], ...]] = (
     _history_only_grows,
     _threads_take_turns,
     _kept_when_closed,
+    _first_alone,
 )
 """Every promise, each checked by itself."""
 
