@@ -491,15 +491,6 @@ def test_c087_a_tool_that_fails_is_answered_and_spoken_about(name: str, after_ms
     assert taken.agent_turns == [("Sorry.", "Sorry.", "whole")]
 
 
-def test_c092_a_tool_that_runs_holds_up_neither_the_filler_nor_an_interruption() -> None:
-    """It runs to the end of the call; 3 s of filler come 0.5 s after it was called, and the caller speaks at 3 s."""
-    steps = (*OPENING, started(), calls("endless"), after(500), delta(3_000), written("One moment."), after(2_500))
-    taken = take(*steps, speech_started(), ignoring=ANYTHING)
-    (cleared_ms,) = taken.did("ClearPlayout")
-    assert 3_000 <= cleared_ms <= 3_100
-    assert 2_400 <= taken.line.ear[-1].to_ms <= cleared_ms - 500, "heard since 0.6 s at the latest, to the end"
-
-
 def test_c093_an_output_is_followed_by_a_request_for_a_reply_unless_silence_was_the_answer() -> None:
     normal = take(*OPENING, started(), calls("look"), ended(), ignoring=ANYTHING).model
     quiet = take(*OPENING, started(), calls("wait"), ended(), ignoring=ANYTHING, hang_up_ms=20_000).model

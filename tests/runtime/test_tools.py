@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
-from tests.runtime.calls import ANYTHING, OPENING, Model, calls, ended, started
+from tests.runtime.calls import ANYTHING, OPENING, Model, calls, delta, ended, speech_started, started, take, written
 
 import callwright as cw
 from callwright.core.commands import StartTool
@@ -23,6 +23,7 @@ from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.server import MemoryConnector
 from callwright.sim.vloop import VirtualLoop, run_virtual
+from callwright.testing.scripted import after
 
 SECRET = "card 4111 1111 1111 1111"
 
@@ -320,3 +321,12 @@ def test_c127_the_call_keeps_it_on_record() -> None:
 
     (note, *_) = asyncio.run(go()).anomalies
     assert note.endswith("while tool blocks ran; run blocking work with asyncio.to_thread")
+
+
+def test_c092_a_tool_that_runs_holds_up_neither_the_filler_nor_an_interruption() -> None:
+    """It runs to the end of the call; 3 s of filler come 0.5 s after it was called, and the caller speaks at 3 s."""
+    steps = (*OPENING, started(), calls("endless"), after(500), delta(3_000), written("One moment."), after(2_500))
+    taken = take(*steps, speech_started(), ignoring=ANYTHING)
+    (cleared_ms,) = taken.did("ClearPlayout")
+    assert 3_000 <= cleared_ms <= 3_100
+    assert 2_400 <= taken.line.ear[-1].to_ms <= cleared_ms - 500, "heard since 0.6 s at the latest, to the end"
