@@ -149,8 +149,14 @@ def test_a_record_that_does_not_agree_exits_with_1_and_says_why(file: Path) -> N
         (("show", "zzz"), "no operations begin with 'zzz'"),
         (("settle", OP_ID), "expected: callwright ledger settle OP WORD, with applied, not_applied"),
         (("settle", OP_ID, "perhaps"), "expected: callwright ledger settle OP WORD"),
+        (("settle", "", "applied"), "no operations begin with ''"),
         (("settle", OP_ID, "told"), "nothing of that operation waits to be told"),
         (("reconcile", "--provider", "nowhere:bank"), "--provider nowhere:bank: expected MODULE:NAME"),
+        (
+            ("list", "--provider", "os:path"),
+            "--provider os:path: expected MODULE:NAME of a provider; what is there has no",
+        ),
+        (("list", "--provider", "bank"), "--provider bank: expected MODULE:NAME"),
         (("burn",), "'burn' is not one of"),
     ],
 )
@@ -170,3 +176,22 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     result = called(tmp_path / "none.db", "list")
     assert result.exit_code == 2
     assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize("text", ["def broken(:", "raise RuntimeError('no')", "raise SystemExit(3)"])
+def test_a_provider_whose_module_cannot_be_imported_is_wrong_use(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (tmp_path / "shop_that_breaks.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = called(file, "list", "--provider", "shop_that_breaks:bank")
+    assert result.exit_code == 2
+    assert "--provider shop_that_breaks:bank: expected MODULE:NAME of a provider; " in result.output
+    assert "shop_that_breaks.py:1" in result.output
+
+
+def test_what_is_written_in_the_record_is_shown_as_it_is(file: Path) -> None:
+    """No order's name is markup, or a little picture."""
+    with sqlite3.connect(file) as db:
+        db.execute("UPDATE operation SET slot = '[/]', party = ':x:'")
+    assert all(name in called(file, "list").output for name in ("[/]", ":x:"))

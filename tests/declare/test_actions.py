@@ -122,3 +122,7 @@ def test_the_model_sees_an_action_as_any_other_tool() -> None:
     assert schema["name"] == "refund"
     assert schema["description"] == "Refund."
     assert sorted(schema["parameters"]["properties"]) == ["holding", "order"]  # type: ignore[index, call-overload]
+
+
+def test_a_cards_token_shows_in_no_repr():
+    assert "tok_visa" not in repr(cw.Terms("order:4417", card=cw.Card("tok_visa", "Visa", "4242")))

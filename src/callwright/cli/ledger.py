@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -26,6 +25,7 @@ from callwright.ledger.rows import Attempt, Event, Evidence, Operation, Outbox, 
 from callwright.ledger.saying import FactChanged, fact_of
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.runtime.dispatcher import Ledger
+from callwright.sim.agents import imported
 
 OPEN: Final = (State.RUNNING, State.ACCEPTED, State.UNKNOWN)
 """What a provider can be asked about."""
@@ -45,6 +45,8 @@ _WAITS: Final[Mapping[str, str]] = {
     CONFLICT: "the caller wanted something else after it was settled",
     UNTOLD: "the caller has to be told",
 }
+_PROVIDER: Final = ("name", "traits", "send", "look_up", "cancel")
+"""What a provider has."""
 _SHORT_ID: Final = 8
 """So much of an operation's id is shown where people read it."""
 
@@ -199,10 +201,16 @@ def _load(entry: str) -> Provider:
     module, _, name = entry.partition(":")
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    expected = f"--provider {entry}: expected MODULE:NAME of a provider"
+    if not module or not name:
+        raise UsageError(expected)
     try:
-        provider: Provider = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as problem:
-        raise UsageError(f"--provider {entry}: expected MODULE:NAME of a provider; {problem}") from problem
+        provider: Provider | None = getattr(imported(module), name, None)
+    except UsageError as problem:
+        raise UsageError(f"{expected}; {problem}") from problem
+    absent = [part for part in _PROVIDER if not hasattr(provider, part)]
+    if provider is None or absent:
+        raise UsageError(f"{expected}; what is there has no {', '.join(absent)}")
     return provider
 
 
@@ -214,7 +222,7 @@ def _only(asked: Asked, usage: str) -> str:
 
 def _find(page: Page, name: str) -> Operation:
     """The operation whose id begins so. Raises UsageError if there is none, or more than one."""
-    found = [operation for operation in page.tx.find(Operation) if operation.op_id.startswith(name)]
+    found = [operation for operation in page.tx.find(Operation) if name and operation.op_id.startswith(name)]
     if len(found) != 1:
         raise UsageError(f"{len(found) or 'no'} operations begin with {name!r}; `callwright ledger list` names them")
     return found[0]
@@ -258,7 +266,7 @@ def _show(rows: Sequence[Row], asked: Asked, title: str) -> None:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*(_cell(name, value) for name, value in row.items()))
-    Console(highlight=False, soft_wrap=False).print(table)
+    Console(highlight=False, emoji=False, markup=False, soft_wrap=False).print(table)
 
 
 def _cell(name: str, value: object) -> str:

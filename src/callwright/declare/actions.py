@@ -60,7 +60,7 @@ class Card:
     The card's number has no place here.
     """
 
-    token: str
+    token: str = field(repr=False)
     brand: str
     last4: str
 

@@ -33,7 +33,7 @@ _UNKNOWN_SETTING = re.compile(r"Agent\.__init__\(\) got an unexpected keyword ar
 def load_agent(entry: str) -> Agent:
     """The agent that ``module:object`` names. Raises UsageError, whatever the module raises as it is imported."""
     module_name, _, attribute = entry.partition(":")
-    module = _import(module_name)
+    module = imported(module_name)
     agent = getattr(module, attribute, None)
     if isinstance(agent, Agent):
         return agent
@@ -53,7 +53,7 @@ def tools_of(entry: str) -> Mapping[str, Tool]:
 def make_deps(entry: str) -> object:
     """What the object that ``module:object`` names returns when it is called with nothing. Raises UsageError."""
     module_name, _, attribute = entry.partition(":")
-    module = _import(module_name)
+    module = imported(module_name)
     make = getattr(module, attribute, None)
     if not callable(make):
         found = (
@@ -69,7 +69,8 @@ def make_deps(entry: str) -> object:
         raise UsageError(_report(problem)) from problem
 
 
-def _import(name: str) -> ModuleType:
+def imported(name: str) -> ModuleType:
+    """A user's module. Raises UsageError, whatever the module raises as it is imported."""
     try:
         return importlib.import_module(name)
     except (Exception, SystemExit) as problem:  # a user's module may raise anything
