@@ -35,7 +35,6 @@ def _module(name: str) -> str:
     return _directory(origin.parent, "*.py") if spec and spec.submodule_search_locations else _hash([origin])
 
 
-@cache
 def _directory(path: Path, pattern: str) -> str:
     return _hash(sorted(file for file in path.rglob(pattern) if file.is_file()))
 

@@ -98,22 +98,26 @@ def _elsewhere(tasks: Sequence[Task], jobs: int) -> Generator[tuple[int, Outcome
                 busy[pipe] = number
             if not busy:
                 return
-            free = [pipe for pipe in wait(list(busy)) if isinstance(pipe, Connection)]
-            for pipe in free:
+            free = []
+            for pipe in wait(list(busy)):
+                assert isinstance(pipe, Connection)
                 number = busy.pop(pipe)
-                yield number, _answer(pipe, workers[pipe], tasks[number])
+                outcome = _answer(pipe, workers[pipe], tasks[number])
+                if workers[pipe].exitcode is None:  # one that has died plays nothing more; its task says so in its turn
+                    free.append(pipe)
+                yield number, outcome
 
 
 def _answer(pipe: Connection, worker: BaseProcess, task: Task) -> Outcome:
-    """What a worker sends back. Raises SimulationError if it has died."""
+    """What a worker sends back; of one that has died, a SimulationError."""
     try:
         outcome: Outcome = pipe.recv()
     except (EOFError, OSError):
         worker.join()
-        raise SimulationError(
+        return SimulationError(
             f"the process that played {task.plan.scenario.name} seed {task.seed} ended with exit code "
             f"{worker.exitcode}; play it alone: {task.plan.replay(task.seed)}"
-        ) from None
+        )
     return outcome
 
 

@@ -78,10 +78,11 @@ def command(
     the batch, and the figures of the runs that were finished are shown.
     """
     report = _Report(as_json, markdown, junit)
-    left = _parts(scenarios, range(seed, seed + runs), options.Setup(**setup), against)
+    seeds = range(seed, seed + runs)
+    left = _parts(scenarios, seeds, options.Setup(**setup), against)
     if out:
         _check_apart([part.plan for part in left], out)
-    tasks = [Task(side.plan, each, out) for part in left for side in part.sides for each in side.seeds]
+    tasks = [Task(side.plan, each, out) for part in left for each in seeds for side in part.sides]
     with Batch(tasks, jobs) as batch:
         try:
             while left:
@@ -100,22 +101,17 @@ def command(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Calls of one scenario by one client, the number of the first of their tasks, and what they are compared with."""
+    """Calls of one scenario by one client, and what they are compared with."""
 
     plan: Plan
-    seeds: range
-    first: int
+    numbers: range
+    """The numbers of their tasks, in order of seed."""
     other: _Part | Side | None = None
 
     @property
     def sides(self) -> list[_Part]:
         """All that is played for it."""
         return [self, self.other] if isinstance(self.other, _Part) else [self]
-
-    @property
-    def numbers(self) -> range:
-        """The numbers of its tasks."""
-        return range(self.first, self.first + len(self.seeds))
 
     def runs(self, batch: Batch) -> list[RunResult]:
         """Its runs that are finished."""
@@ -130,24 +126,23 @@ class _Part:
             theirs = other.runs(batch)
             other = msgspec.convert(other.plan.summary(theirs), Side) if theirs else None
         against = Against.of(msgspec.convert(summary, Side), other) if other else None
-        return Measured(self.plan, runs, len(self.seeds), summary, against)
+        return Measured(self.plan, runs, len(self.numbers), summary, against)
 
 
 def _parts(scenarios: Sequence[str], seeds: range, setup: options.Setup, against: str | None) -> list[_Part]:
     """What is to be played, in order. Raises UsageError, before anything is."""
     named = None if against is None else read_against(against, setup)
+    sides = 2 if isinstance(named, options.Setup) else 1
     parts: list[_Part] = []
-    first = 0
-    for scenario in scenarios:
+    for number, scenario in enumerate(scenarios):
+        first, behind = (sides * len(seeds) * place for place in (number, number + 1))
         plan = make_plan(scenario, setup)
         other: _Part | Side | None = None
         if isinstance(named, options.Setup):
-            other = _Part(make_plan(scenario, named), seeds, first + len(seeds))
+            other = _Part(make_plan(scenario, named), range(first + 1, behind, sides))
         elif named:
             other = saved_side(named, plan.side(seeds))
-        part = _Part(plan, seeds, first, other)
-        first += len(part.sides) * len(seeds)
-        parts.append(part)
+        parts.append(_Part(plan, range(first, behind, sides), other))
     return parts
 
 
@@ -156,11 +151,12 @@ def _play(part: _Part, batch: Batch, *, quiet: bool) -> None:
 
     Of what it is compared with, only that is told which cannot be compared: it is not what is to be judged.
     """
-    with progress(part.plan.scenario.name, len(part.sides) * len(part.seeds), quiet=quiet) as advance:
-        for side in part.sides:
-            for number in side.numbers:
+    total = sum(len(side.numbers) for side in part.sides)
+    with progress(part.plan.scenario.name, total, quiet=quiet) as advance:
+        for numbers in zip(*(side.numbers for side in part.sides), strict=True):
+            for side, number in zip(part.sides, numbers, strict=True):
                 run = batch.run(number)
-                is_wrong = run.figures.void if side is not part else not side.plan.held(run)
+                is_wrong = run.figures.void if side is part.other else not side.plan.held(run)
                 if is_wrong and not quiet:
                     click.echo(remark(side.plan, run), err=True)
                 advance()

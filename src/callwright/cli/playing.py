@@ -6,7 +6,7 @@ import hashlib
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,6 +38,8 @@ class Plan:
     scenario: Scenario
     setup: Setup
     client: str
+    inputs: Mapping[str, str]
+    """Hashes of what it is played from, as that was when it was read."""
 
     @property
     def must_fail(self) -> tuple[str, ...] | None:
@@ -76,7 +78,7 @@ class Plan:
             self.client,
             self.setup.dialect_for(self.scenario),
             self.setup.told(),
-            inputs_of(self.scenario),
+            self.inputs,
             runs[0].seed,
             runs,
             self.must_fail,
@@ -90,7 +92,7 @@ class Plan:
             client=self.client,
             server=self.setup.dialect_for(self.scenario),
             settings=self.setup.told(),
-            inputs=inputs_of(self.scenario),
+            inputs=dict(self.inputs),
             by_seed=tuple(Call(seed, (), {}) for seed in seeds),
         )
 
@@ -119,7 +121,7 @@ def make_plan(name_or_path: str, setup: Setup) -> Plan:
     scenario = load_scenario(locate_scenario(name_or_path, ROOTS), tools_of, METRICS, CLIENTS)
     scenario = scenario.in_dialect(setup.dialect_for(scenario))
     setup.options.behind(scenario.behind)  # for its mistakes: they are told before a call
-    return Plan(scenario, setup, setup.client_for(scenario))
+    return Plan(scenario, setup, setup.client_for(scenario), inputs_of(scenario))
 
 
 def play_one(plan: Plan, seed: int) -> Played:

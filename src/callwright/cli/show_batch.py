@@ -195,7 +195,7 @@ def said(against: Against) -> Iterator[tuple[str, str]]:
     """What the differences come to in words, each line with its label."""
     some = [found for found in against.differences if found.equal < found.pairs]
     yield (
-        "read",
+        "legend",
         "diff is the median of this less other on the same seed; + pairs in which this is better, - worse, = equal",
     )
     for found in some:
