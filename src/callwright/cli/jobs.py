@@ -99,8 +99,7 @@ def _elsewhere(tasks: Sequence[Task], jobs: int) -> Generator[tuple[int, Outcome
             if not busy:
                 return
             free = []
-            for pipe in wait(list(busy)):
-                assert isinstance(pipe, Connection)
+            for pipe in [each for each in wait(list(busy)) if isinstance(each, Connection)]:
                 number = busy.pop(pipe)
                 outcome = _answer(pipe, workers[pipe], tasks[number])
                 if workers[pipe].exitcode is None:  # one that has died plays nothing more; its task says so in its turn
