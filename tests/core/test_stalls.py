@@ -34,6 +34,7 @@ def test_a_response_that_hangs_is_cancelled_and_asked_for_again(audio_ms):
     call.at(call.now_ms + 100, ended(R1, CANCELLED))
     call.at(call.now_ms + SILENCE_MS)
     assert len(call.done(do.RequestReply)) == 1
+    assert len(call.anomalies()) == 2, "it was given up, and asked for again: its end is no third"
     call.reply(R2, B, 1_000, "We open at nine.")
     call.at(120_000)
     assert (len(call.done(do.RequestReply)), call.session.ending) == (1, None)

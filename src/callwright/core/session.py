@@ -233,6 +233,8 @@ class Session:
                 pass
 
     def _response_ended(self, event: on.ResponseEnded, now_ms: Ms) -> None:
+        if self._asking.stalls.is_given_up(event.response_id):
+            return
         is_ours = event.response_id == self.turns.response_id or self.playout.is_live(event.response_id)
         if event.status is on.ResponseStatus.CANCELLED and is_ours and not self.playout.is_cut(event.response_id):
             self._talked_over(event.response_id, now_ms)

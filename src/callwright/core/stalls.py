@@ -47,6 +47,8 @@ class Stalls:
         """Since when nothing has come of it; ahead of now while the line plays what came."""
         self._is_listening = False
         self._is_loud = False
+        self._given_up: ResponseId | None = None
+        """The latest one that was: its end is still to come, and news to nobody."""
 
     def moved(self, now_ms: Ms, audio_ms: Ms = 0) -> None:
         """The open response brought something, which takes so long to play."""
@@ -85,6 +87,10 @@ class Stalls:
         patience_ms = _PATIENCE_MS.get(self._open[0]) if self._open and not self._is_loud else None
         return None if patience_ms is None else self._since_ms + (QUIET_MS if self._is_listening else patience_ms)
 
+    def is_given_up(self, response_id: ResponseId) -> bool:
+        """Whether this response counts as ended already."""
+        return response_id == self._given_up
+
     def ends(self, response_id: ResponseId, now_ms: Ms) -> None:
         """The open response ends without a word of the server's: what it may still send is not played."""
         self._out.add(*self._playout.superseded(response_id))
@@ -96,6 +102,7 @@ class Stalls:
         if Can.CANCEL in self._out.can:
             self._out.request(CancelResponse(self._out.next_id(), response_id))
         self.ends(response_id, now_ms)
+        self._given_up = response_id
         self._lull.waits()
 
     def _stop_listening(self) -> None:
