@@ -12,7 +12,8 @@ from tests.cli.calling import callwright
 
 
 def test_a_call_is_shown_and_its_files_are_written(tmp_path: Path) -> None:
-    result = callwright("call", "check-in", "--lag-ms", 1500, "--out", tmp_path)
+    handed_on = ("--report", tmp_path / "pages" / "call.html", "--export", tmp_path / "judged")
+    result = callwright("call", "check-in", "--lag-ms", 1500, "--out", tmp_path, *handed_on)
     assert result.exit_code == 0, result.output
     directory = tmp_path / "check-in-callwright-lag-ms-1500-1"
     assert f"files   {directory}/{{call.wav,trace.jsonl,figures.json}}\n" in result.stdout
@@ -29,6 +30,9 @@ def test_a_call_is_shown_and_its_files_are_written(tmp_path: Path) -> None:
     assert cut["heard"] == cut["in_transcript"]
     assert cut["written"].startswith(cut["heard"])
     assert len(cut["written"]) > len(cut["heard"])
+    page = (tmp_path / "pages" / "call.html").read_text("utf-8")
+    assert "callwright: check-in, seed 1, --lag-ms 1500" in page
+    assert (tmp_path / "judged" / directory.name / "stereo.wav").read_bytes() == (directory / "call.wav").read_bytes()
 
 
 def test_the_recording_has_the_caller_left_and_the_agent_right(tmp_path: Path) -> None:

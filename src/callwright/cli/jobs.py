@@ -28,6 +28,7 @@ from types import TracebackType
 from typing import Self, TypeAlias
 
 from callwright.cli.playing import Plan, play_one, save
+from callwright.cli.report import PAGE, write_calls, write_export
 from callwright.errors import SimulationError
 from callwright.measure.batch import RunResult
 
@@ -42,6 +43,9 @@ class Task:
     plan: Plan
     seed: int
     out: Path | None = None
+    export: Path | None = None
+    has_page: bool = False
+    """Whether its page is among the files in ``out``."""
 
 
 def cores() -> int:
@@ -164,7 +168,11 @@ def _outcome(task: Task) -> Outcome:
     try:
         played = play_one(task.plan, task.seed)
         if task.out:
-            save(played, task.out)
+            directory = save(played, task.out)
+            if task.has_page:
+                write_calls([played], directory / PAGE)
+        if task.export:
+            write_export(played, task.export)
     except Exception as problem:  # an agent's own code may raise anything
         return problem
     return played.run

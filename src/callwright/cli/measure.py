@@ -16,6 +16,7 @@ from callwright.cli.against import read_against, saved_side
 from callwright.cli.jobs import Batch, Task, cores
 from callwright.cli.junit import as_junit
 from callwright.cli.playing import Plan, make_plan, progress
+from callwright.cli.report import write_batches
 from callwright.cli.show_batch import Against, Measured, as_markdown, as_object, remark
 from callwright.errors import UsageError
 from callwright.measure.batch import RunResult
@@ -52,6 +53,8 @@ _written = click.File("w", "utf-8", lazy=False)
 @options.seed
 @options.playing
 @options.out(None)
+@options.report("the batches")
+@options.export
 @options.json_lines
 @click.option("--markdown", type=_written, metavar="FILE", help="Write the figures as Markdown; - prints it.")
 @click.option("--junit", type=_written, metavar="FILE", help="Write a JUnit case for each run.")
@@ -66,6 +69,8 @@ def command(
     against: str | None,
     seed: int,
     out: Path | None,
+    report: Path | None,
+    export: Path | None,
     as_json: bool,
     markdown: IO[str] | None,
     junit: IO[str] | None,
@@ -77,26 +82,28 @@ def command(
     A run that did not end as it should is told on standard error, with the command that plays it again. Ctrl-C ends
     the batch, and the figures of the runs that were finished are shown.
     """
-    report = _Report(as_json, markdown, junit)
+    told = _Report(as_json, markdown, junit)
     seeds = range(seed, seed + runs)
     left = _parts(scenarios, seeds, options.Setup(**setup), against)
-    if out:
-        _check_apart([part.plan for part in left], out)
-    tasks = [Task(side.plan, each, out) for part in left for each in seeds for side in part.sides]
+    for parent in filter(None, (out, export)):
+        _check_apart([part.plan for part in left], parent)
+    tasks = [Task(side.plan, each, out, export, bool(report)) for part in left for each in seeds for side in part.sides]
     with Batch(tasks, jobs) as batch:
         try:
             while left:
                 _play(left[0], batch, quiet=quiet)
-                report.add(left.pop(0).measured(batch))
+                told.add(left.pop(0).measured(batch))
         except KeyboardInterrupt:
             cut = [f"{len(part.runs(batch))} of {runs} runs of {part.plan.scenario.name}" for part in left]
             raise KeyboardInterrupt(f"after {', '.join(cut)}") from None
         finally:
             for part in left:
                 if part.runs(batch):
-                    report.add(part.measured(batch))
-            report.end()
-    ctx.exit(0 if all(each.is_as_wanted for each in report.batches) else 1)
+                    told.add(part.measured(batch))
+            told.end()
+            if report and told.batches:
+                write_batches(told.batches, report, out)
+    ctx.exit(0 if all(each.is_as_wanted for each in told.batches) else 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +169,14 @@ def _play(part: _Part, batch: Batch, *, quiet: bool) -> None:
                 advance()
 
 
-def _check_apart(plans: Sequence[Plan], out: Path) -> None:
+def _check_apart(plans: Sequence[Plan], parent: Path) -> None:
     """Raise UsageError for scenarios whose calls would have the same directory."""
     taken: dict[str, Path] = {}
     for plan in plans:
         name, path = plan.scenario.name, plan.scenario.path
         if name in taken:
             raise UsageError(
-                f"{taken[name]} and {path} would both write to {out / name}-...: measure each with its own --out"
+                f"{taken[name]} and {path} would both write to {parent / name}-...: measure each into its own directory"
             )
         taken[name] = path
 

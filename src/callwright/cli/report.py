@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from callwright.errors import UsageError
 from callwright.measure.export import export_call
-from callwright.measure.report import Assets, Shown, call_page
+from callwright.measure.report import Assets, Shown, ShownBatch, ShownRun, batch_page, call_page
 
 if TYPE_CHECKING:
     from callwright.cli.playing import Played
+    from callwright.cli.show_batch import Measured
+    from callwright.measure.batch import RunResult
+
+
+PAGE = "report.html"
+"""The name of a call's page among its files."""
 
 
 def assets() -> Assets:
@@ -24,6 +32,28 @@ def assets() -> Assets:
 def write_calls(calls: Sequence[Played], path: Path) -> None:
     """Write the page of a call, or of several beside each other. Raises UsageError where it cannot be written."""
     write(path, call_page(list(map(shown, calls)), assets()))
+
+
+def write_batches(batches: Sequence[Measured], path: Path, out: Path | None) -> None:
+    """Write the page of one batch or several; where ``out`` has the files of the calls, it leads to their pages.
+
+    Raises UsageError where it cannot be written.
+    """
+    write(path, batch_page([shown_batch(batch, path, out) for batch in batches], assets()))
+
+
+def shown_batch(batch: Measured, path: Path, out: Path | None) -> ShownBatch:
+    """A batch as its page needs it, which is at ``path``."""
+    plan = batch.plan
+
+    def page_of(run: RunResult) -> str | None:
+        page = out and Path(os.path.relpath(plan.directory(out, run.seed) / PAGE, path.parent))
+        return quote(page.as_posix()) if page else None
+
+    calls = [ShownRun(run, plan.held(run), plan.replay(run.seed), page_of(run)) for run in batch.runs]
+    return ShownBatch(
+        batch.title.plain, plan.scenario.about, batch.summary, calls, plan.must_fail, tuple(batch.missing)
+    )
 
 
 def write_export(played: Played, parent: Path) -> Path:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from callwright.claims.cards import without_cards
 from callwright.measure import goodbye
 from callwright.measure.effects import false_claims, live_effects, untold_effects
 from callwright.measure.hearing import Fate
@@ -40,7 +41,7 @@ class Moment:
 
 def moments(call: HeardCall, figures: CallFigures, verdict: Verdict) -> tuple[Moment, ...]:
     """The expectations that did not hold, the worst first, and behind them what else is worth a look, by time."""
-    failed = sorted(verdict.failed, key=lambda failure: _rank(failure.name))
+    failed = sorted(verdict.failed, key=lambda failure: rank(failure.name))
     found = [_failed(call, failure) for failure in failed]
     told = [moment.at_ms for moment in found]
     others = sorted(_noticed(call, figures), key=lambda moment: moment.at_ms or 0)
@@ -50,7 +51,7 @@ def moments(call: HeardCall, figures: CallFigures, verdict: Verdict) -> tuple[Mo
 def _failed(call: HeardCall, failure: Failure) -> Moment:
     return Moment(
         next(iter(instants(call, failure.name)), None),
-        f"{failure.name}: wanted {failure.wanted}, got {failure.got}",
+        without_cards(f"{failure.name}: wanted {failure.wanted}, got {failure.got}"),
         is_failure=True,
     )
 
@@ -196,8 +197,9 @@ PLACES: Mapping[str, Callable[[HeardCall], Instants]] = {
 """Where each figure is heard. The order is that of the damage: what was done on the world, what was said of it, how
 the call ended and began, what is believed of it, and how it felt."""
 
-_RANKS = {name: rank for rank, name in enumerate(("void", "invariants", *PLACES))}
+_RANKS = {name: rank for rank, name in enumerate(("void", "censored", "invariants", *PLACES))}
 
 
-def _rank(name: str) -> int:
+def rank(name: str) -> int:
+    """How bad it is that this did not hold: 0 is the worst."""
     return _RANKS.get(name, len(_RANKS))

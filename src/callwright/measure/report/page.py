@@ -15,6 +15,7 @@ from callwright.measure.report.markup import Content, Html, tag
 from callwright.measure.report.sound import sound_uri
 from callwright.measure.report.words import link, words_table
 from callwright.measure.sides import hushed
+from callwright.measure.void import is_censored
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
@@ -88,17 +89,33 @@ def document(title: str, body: Content, assets: Assets) -> str:
     return f"<!doctype html>\n{tag('html', head, shown, lang='en')}\n"
 
 
-def verdict_of(shown: Shown) -> tuple[str, str]:
-    """What came of a call: a word for how it was judged, and a sentence for what happened."""
+def judged(run: RunResult, *, is_as_it_must: bool) -> str:
+    """A word for how a call was judged."""
+    if run.figures.void:
+        return "censored" if is_censored(run.figures.void) else "void"
+    if not run.verdict.failed:
+        return "held"
+    return "failed as it must" if is_as_it_must else "failed"
+
+
+def badge(word: str) -> Html:
+    """The same, to be seen from afar."""
+    return tag("span", word, class_=f"badge {_CSS.get(word, word)}")
+
+
+_CSS = {"failed as it must": "must"}
+"""Classes of what was judged, where they are not the word itself."""
+
+
+def _sentence(shown: Shown) -> str:
+    """What came of a call."""
     figures, failed = shown.run.figures, shown.run.verdict.failed
     if figures.void:
-        return "void", figures.void
+        return figures.void
     wrong = " ".join(what_went_wrong(shown.call.record, figures))
-    if not wrong and failed:
-        wrong = f"Not as expected: {', '.join(failure.name for failure in failed)}."
-    if not failed:
-        return "held", wrong or what_went_right(shown.call.record, figures)
-    return "failed as it must" if shown.must_fail and shown.is_as_wanted else "failed", wrong
+    if wrong or not failed:
+        return wrong or what_went_right(shown.call.record, figures)
+    return f"Not as expected: {', '.join(failure.name for failure in failed)}."
 
 
 def _call(number: int, shown: Shown) -> Html:
@@ -106,14 +123,12 @@ def _call(number: int, shown: Shown) -> Html:
     course = course_of(call)
     worst = moments(call, shown.run.figures, shown.run.verdict)
     sides = hushed(record.recording, course.hushed)
-    judged, sentence = verdict_of(shown)
+    word = judged(shown.run, is_as_it_must=bool(shown.must_fail) and shown.is_as_wanted)
     anchor = f"call-{number}"
     return tag(
         "section",
-        tag(
-            "h2", tag("span", record.client, class_="client"), " ", tag("span", judged, class_=f"badge {_css(judged)}")
-        ),
-        tag("p", sentence, class_=f"verdict {_css(judged)}"),
+        tag("h2", tag("span", record.client, class_="client"), " ", badge(word)),
+        tag("p", _sentence(shown), class_=f"verdict {_CSS.get(word, word)}"),
         _moments(worst, anchor),
         tag(
             "div",
@@ -141,10 +156,6 @@ def _call(number: int, shown: Shown) -> Html:
         id=anchor,
         class_="call",
     )
-
-
-def _css(judged: str) -> str:
-    return judged.partition(" ")[0] if judged != "failed as it must" else "must"
 
 
 def _zoom(label: str, how: str) -> Html:
