@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 import pytest
 from scripts.sweep_refund import PROVIDERS, SPOKEN, Point, case_of, main, played, replay, row
 
+from callwright.claims import matcher
+from callwright.claims.facts import Milestone, Said
 from callwright.claims.words import Heard
 from callwright.core import judging, telling
 from callwright.core.events import SpeechStarted
@@ -18,7 +20,7 @@ from callwright.core.session import Session
 from callwright.core.telling import Tellings
 from callwright.core.told import Told
 from callwright.ids import Ms
-from callwright.ledger import asking
+from callwright.ledger import asking, saying
 from callwright.runtime.dispatcher import Dispatcher
 from callwright.sim.quick.judging import judged
 
@@ -62,6 +64,11 @@ def what_was_sent_is_never_stopped(patch: Patch) -> None:
     patch.setattr(asking, "UNDER_WAY", ())
 
 
+def what_was_stopped_is_told_as_failed(patch: Patch) -> None:
+    patch.setitem(saying.SENTENCES, "cancelled", saying.SENTENCES["failed"])
+    patch.setitem(matcher._TELLS, Milestone.CANCELLED, Said.FAILED)
+
+
 def nothing_is_put_right(patch: Patch) -> None:
     patch.setattr(Told, "contradicted", lambda self, op_id, said: None)
 
@@ -93,6 +100,7 @@ CAUGHT: Mapping[Callable[[Patch], None], tuple[Point, str]] = {
     a_cut_is_ignored: (Point("none", "never-mind", 11_000, 0), "I16"),
     a_barge_in_cancels_what_is_under_way: (Point("none", "did-it", 4_400, 0), "I19"),
     what_was_sent_is_never_stopped: (Point("none", "never-mind", 2_940, 0), "EFFECT"),
+    what_was_stopped_is_told_as_failed: (Point("none", "never-mind", 2_940, 0), "I19"),
     nothing_is_put_right: (Point("none", "did-it", 14_580, 25), "I15"),
     no_reply_is_asked_for_where_the_caller_spoke: (Point("none", "did-it", 4_400, 0), "I22"),
 }
