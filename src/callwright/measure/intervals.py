@@ -4,19 +4,25 @@ The bootstrap draws as many calls as there are, with replacement, takes the medi
 again and again; 95 % of these medians lie in the interval. What endlessly many draws come to can be counted out, so
 nothing is drawn here, and the same calls have the same interval everywhere. A call is drawn whole: its values belong
 together.
+
+Of few calls the plain bootstrap leaves out too much: what it takes for the middle 95 % holds the median 87 times in 100
+for seven calls. So the ends lie further out, by as much as Student's t is wider than the normal curve (the expanded
+percentile interval: Hesterberg, What Teachers Should Know About the Bootstrap, American Statistician 69, 2015).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 
 INTERVAL_RUNS = 6
 """Fewer calls cannot bound a median: all of five lie on one side of it once in 16 times, which is more than 5 %."""
-_OUTSIDE = 0.05
-"""The part of the medians that lies outside the interval, half of it on either side."""
+_NORMAL = NormalDist()
+_Z = _NORMAL.inv_cdf(0.975)
 _ROUNDING = 1e-9
 
 
@@ -37,10 +43,28 @@ def median_interval(runs: Sequence[Sequence[float]]) -> Interval | None:
     if len(measured) < INTERVAL_RUNS:
         return None
     values = sorted({value for run in measured for value in run})
+    beyond = tail(len(measured))
     return Interval(
-        _first(measured, values, at_least=0, share=_OUTSIDE / 2),
-        _first(measured, values, at_least=1, share=1 - _OUTSIDE / 2),
+        _first(measured, values, at_least=0, share=beyond),
+        _first(measured, values, at_least=1, share=1 - beyond),
     )
+
+
+def tail(runs: int) -> float:
+    """The part of the medians of so many runs that lies beyond either end of the interval; 0.025 of very many."""
+    freedom = runs - 1
+    t = _Z + sum(  # the quantile of Student's t by the Cornish-Fisher expansion, to 0.003 from 6 runs on
+        term / freedom**power
+        for power, term in enumerate(
+            (
+                (_Z**3 + _Z) / 4,
+                (5 * _Z**5 + 16 * _Z**3 + 3 * _Z) / 96,
+                (3 * _Z**7 + 19 * _Z**5 + 17 * _Z**3 - 15 * _Z) / 384,
+            ),
+            1,
+        )
+    )
+    return _NORMAL.cdf(-sqrt(runs / freedom) * t)
 
 
 def _first(runs: Sequence[Sequence[float]], values: Sequence[float], *, at_least: int, share: float) -> float:

@@ -6,7 +6,7 @@ from callwright.measure.figures import METRICS
 
 
 def metrics_table() -> str:
-    """Every figure with unit, definition and window, as a Markdown table."""
-    head = "| name | unit | what it is | taken |\n|---|---|---|---|\n"
-    rows = [f"| `{m.name}` | {m.unit} | {m.definition} | {m.window} |\n" for m in METRICS.values()]
+    """Every figure with unit, which of two values is better, definition and window, as a Markdown table."""
+    head = "| name | unit | better | what it is | taken |\n|---|---|---|---|---|\n"
+    rows = [f"| `{m.name}` | {m.unit} | {m.aim.value} | {m.definition} | {m.window} |\n" for m in METRICS.values()]
     return head + "".join(rows)
