@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from tests.measure.records import LONG, SPEECH, Laid, record_of, said
+from tests.measure.records import LONG, SPEECH, Laid, read_by_server, record_of, said
 
 from callwright.core.heard import Speaker
 from callwright.ids import ItemId, ToolCallId
@@ -169,6 +169,20 @@ def test_what_settles_soon_after_the_call_is_on_its_clock_and_what_settles_late_
     assert (settled(5_000).length_ms, settled(8_000).length_ms, settled(900_000).length_ms) == (6_000, 8_500, 16_000)
     (lane,) = settled(8_000).book
     assert [(step.at_ms, step.state) for step in lane.steps] == [(0, "pending"), (8_000, "succeeded")]
+
+
+def test_words_that_the_end_of_the_call_cut_off_stand_behind_it() -> None:
+    got = course(record_of([Laid(LONG[:1], 3_000, heard_ms=1_000)], length_ms=4_000))
+    assert got.sound_ms == 4_000
+    assert got.length_ms == got.spoken[0].words[-1].end_ms > 4_500
+
+
+def test_what_never_reached_the_model_at_pickup_is_told_with_its_instants() -> None:
+    record = record_of([], [said("go-on", 0)], length_ms=4_000)
+    assert course(record).lost == ()
+    late = replace(record, session_ready_ms=600, first_audio=read_by_server(record.recording.caller[600 * 8 :]))
+    (span,) = course(late).lost
+    assert (span.start_ms, span.end_ms) == (0, 600)
 
 
 def test_cuts_and_what_the_server_said_of_them_are_noted() -> None:

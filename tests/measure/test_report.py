@@ -6,11 +6,9 @@ import re
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.measure.browser import browser
 from tests.measure.records import HZ, LONG, SPEECH, Laid, record_of, said
 
 from callwright.cli.report import assets
@@ -146,42 +144,3 @@ def test_the_verdict_is_a_word_and_a_sentence(verdict: Verdict, must_fail: tuple
     text = page(replace(shown(verdict), must_fail=must_fail, is_as_wanted=must_fail is not None))
     assert f">{badge}</span></h2>" in text
     assert "callwright&#x27;s record holds" in text or "callwright's record holds" in text
-
-
-PLAYS = """(async () => {
-  const call = document.querySelector(".call"), audio = call.querySelector("audio");
-  const scroll = call.querySelector(".scroll"), axis = call.querySelector(".axis");
-  if (!audio.duration) await new Promise((done) => audio.addEventListener("loadedmetadata", done));
-  const link = call.querySelector(".moments a");
-  link.click();
-  const after = { asked: Number(link.dataset.t), at: audio.currentTime, playing: !audio.paused };
-  audio.pause();
-  const box = axis.getBoundingClientRect();
-  scroll.dispatchEvent(new MouseEvent("click", { clientX: box.left + box.width / 2, bubbles: true }));
-  const middle = audio.currentTime;
-  audio.pause();
-  const press = (key) => scroll.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-  press("Home"); press("ArrowRight");
-  const second = audio.currentTime;
-  for (const button of call.querySelectorAll("[data-zoom]")) button.click();
-  return { ...after, middle, second, told: scroll.getAttribute("aria-valuetext"), length: audio.duration,
-           fits: axis.clientWidth <= scroll.clientWidth + 1,
-           wide: document.documentElement.scrollWidth - innerWidth };
-})()"""
-
-
-def test_a_browser_plays_from_where_it_is_asked_and_complains_of_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "call.html"
-    path.write_text(page(shown(), shown(Verdict((), ()))), "utf-8")
-    with browser(tmp_path / "profile") as opened:
-        for width in (1280, 420):
-            opened.open(path, width, 900)
-            got = opened.value(PLAYS)
-            assert opened.complaints == []
-            assert got["at"] == pytest.approx(got["asked"], abs=0.2)
-            assert got["playing"]
-            assert got["length"] == pytest.approx(9.0, abs=0.02)
-            assert got["middle"] == pytest.approx(4.5, abs=0.05)
-            assert (got["second"], got["told"]) == (1, "0:01.00")
-            assert got["fits"]
-            assert got["wide"] <= 0  # nothing sticks out at the side

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from callwright.claims.cards import without_cards, without_spoken_cards
 from callwright.core.heard import Speaker
 from callwright.measure.hearing import Fate
+from callwright.measure.pickup import ready_ms
 from callwright.sim.models import SystemNote, ToolAnswered, ToolRequested
 from callwright.sim.speech import normalise
 
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from callwright.sim.record import CallRecord
 
 AFTER_MS: Ms = 10_000
-"""So much of what settles after the call is on its clock."""
+"""So much of what comes after the call is on its clock."""
 
 _MESSAGES: Mapping[str, str] = {
     "input_audio_buffer.speech_started": "SpeechStarted",
@@ -154,9 +155,11 @@ class Course:
     sound_ms: Ms
     """Length of the recording."""
     length_ms: Ms
-    """With what settled soon after the call."""
+    """With what would have been said, and what settled, soon after the call."""
     said: tuple[Utterance, ...]
     spoken: tuple[Utterance, ...]
+    lost: tuple[Span, ...]
+    """When the caller sent what never reached the model, up to the session being ready."""
     turns: tuple[Span, ...]
     tools: tuple[ToolUse, ...]
     record: tuple[Lane, ...]
@@ -178,14 +181,17 @@ def course_of(call: HeardCall) -> Course:
     record = call.record
     rows = list(_rows(record.trace))
     sound_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
-    settled_ms = max((effect.at_ms for effect in record.book), default=0)
     said, spoken = list(_said(call)), [_spoken(reply) for reply in call.replies]
+    later_ms = [effect.at_ms + 500 for effect in record.book]
+    later_ms += [word.end_ms for reply in spoken for word in reply.words]
+    lost = call.arrival.lost_until(ready_ms(record)) if call.arrival.is_known else ()
     masked, hushed = _masked([*said, *spoken])
     return Course(
         sound_ms=sound_ms,
-        length_ms=max(sound_ms, min(settled_ms + 500, sound_ms + AFTER_MS)),
+        length_ms=max(sound_ms, min(max(later_ms, default=0), sound_ms + AFTER_MS)),
         said=tuple(masked[: len(said)]),
         spoken=tuple(masked[len(said) :]),
+        lost=tuple(Span(*span) for span in lost),
         turns=tuple(_turns(rows, sound_ms)),
         tools=tuple(_tools(rows, record)),
         record=tuple(_operations(rows, sound_ms)),

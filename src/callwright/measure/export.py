@@ -66,6 +66,8 @@ def _events(course: Course) -> Iterator[dict[str, Any]]:
             yield from _speech(utterance)
         else:
             yield {"t_ms": utterance.start_ms, "event": "unheard", "speaker": "agent", "text": utterance.text}
+    for span in course.lost:
+        yield {"t_ms": span.start_ms, "event": "lost", "until_ms": span.end_ms}
     for turn in course.turns:
         yield {"t_ms": turn.start_ms, "event": "turn_start"}
         yield {"t_ms": turn.end_ms, "event": "turn_end"}

@@ -44,12 +44,16 @@ def picture(course: Course, sides: Sides, worst: Sequence[Moment], anchor: str) 
     waves = [waveform(sides.said, sides.rate_hz, length_ms, "said", f"{anchor}-said")]
     if (sides.sent != sides.said).any():
         waves.insert(0, waveform(sides.sent, sides.rate_hz, length_ms, "sent", f"{anchor}-sent"))
+    lost = [
+        tag("span", class_="lost", style=_place(span.start_ms, span.end_ms, length_ms), title="never reached the model")
+        for span in course.lost
+    ]
     ear = waveform(sides.heard, sides.rate_hz, length_ms, "heard", f"{anchor}-heard")
     return tag(
         "div",
         _ruler(length_ms),
         flags(worst, length_ms),
-        _lane("caller says", [tag("div", waves, class_="waves"), _words(course.said, length_ms)], "caller"),
+        _lane("caller says", [tag("div", lost, waves, class_="waves"), _words(course.said, length_ms)], "caller"),
         _lane("caller hears", [tag("div", ear, class_="waves"), _words(course.spoken, length_ms)], "agent"),
         _rows("written, never heard", _ghosts(course.spoken), length_ms),
         _rows("turns, as the server tells them", map(_turn, course.turns), length_ms),
@@ -192,20 +196,20 @@ def _event(note: Step) -> Bar:
 
 def _states(name: str, lane: Lane, end_ms: Ms, length_ms: Ms) -> Html:
     """A lane of states, each up to the next, and below it what is owed and told of them."""
-    shown = []
+    steps = []
     for step, until_ms in zip(lane.steps, [*(each.at_ms for each in lane.steps[1:]), end_ms], strict=True):
         kind = f"state {step.state.partition(' ')[0]}"
-        title = f"{clock(step.at_ms)} {step.told}"
         place = _place(min(step.at_ms, length_ms), max(step.at_ms, until_ms), length_ms)
-        shown.append(tag("span", step.state, class_=kind, style=place, title=title))
+        steps.append(tag("span", step.state, class_=kind, style=place, title=f"{clock(step.at_ms)} {step.told}"))
+    owed = []
     for span in lane.owed:
         title = f"owed to the caller from {clock(span.start_ms)} to {clock(span.end_ms)}"
-        shown.append(tag("span", class_="owed", style=_place(span.start_ms, span.end_ms, length_ms), title=title))
-    for told in lane.tellings:
-        label = f"telling it: {told.state}"
-        title = f"{clock(told.at_ms)} {told.detail}: {told.state}"
-        shown.append(
-            tag("span", label, class_=f"telling {told.state}", style=_from(told.at_ms, length_ms), title=title)
-        )
-    rows = 2 if lane.tellings or lane.owed else 1
-    return _lane(name, tag("div", shown, class_="stack", style=f"height:{rows * _ROW_PX}px"), "states")
+        owed.append(tag("span", class_="owed", style=_place(span.start_ms, span.end_ms, length_ms), title=title))
+    told = [
+        Bar(each.at_ms, each.at_ms, f"telling it: {each.state}", f"telling {each.state}", each.detail)
+        for each in lane.tellings
+    ]
+    rows = [tag("div", steps, class_="stack", style=f"height:{_ROW_PX}px")]
+    rows += [tag("div", owed, class_="debts")] if owed else []
+    rows += [_stacked(told, length_ms)] if told else []
+    return _lane(name, rows, "states")

@@ -197,6 +197,7 @@ def _legend() -> Html:
     ]
     others = [
         tag("li", tag("span", class_="cut-here sample"), " a reply was cut"),
+        tag("li", tag("span", class_="lost sample"), " the caller's voice never reached the model"),
         tag("li", tag("span", class_="owed sample"), " an outcome that is known and that the caller has not heard"),
         tag("li", tag("span", class_="flag failed sample"), " an expectation that did not hold"),
         tag("li", tag("span", class_="flag sample"), " worth a look"),

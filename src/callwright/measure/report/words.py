@@ -54,6 +54,8 @@ def _rows(course: Course) -> Iterator[Row]:
                 yield step.at_ms, where, f"{lane.name}: {step.told}"
             for told in lane.tellings:
                 yield told.at_ms, "told", f"{lane.name}, {told.detail}: {told.state}"
+    for span in course.lost:
+        yield span.start_ms, "lost", f"what the caller said up to {clock(span.end_ms)} never reached the model"
     for turn in course.turns:
         yield turn.start_ms, "turn", f"the server tells that he speaks, until {clock(turn.end_ms)}"
     for note in course.notes:
