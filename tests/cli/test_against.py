@@ -111,7 +111,7 @@ def test_a_difference_is_said_in_words_and_only_one_that_is_shown() -> None:
     shown = Against.of(side([100] * 8), side([400, 410, 420, 430, 440, 450, 460, 470]))
     assert shown.title == "naive  check-in, seeds 1 to 8, echo 0.3"
     assert list(said(shown))[1:] == [
-        ("differs", "yield_latency_ms is 335 ms lower (95 %: 310 to 360); better in 8 of 8, worse in 0")
+        ("differs", "yield_latency_ms is 335 ms lower (95 %: 300 to 370); better in 8 of 8, worse in 0")
     ]
     unsure = Against.of(side([1, 2, 3, 4, 5, 6]), side([2, 1, 4, 3, 6, 5]))
     assert list(said(unsure))[1:] == [("unsure", "no difference is claimed, 0 lies within the 95 %: yield_latency_ms")]
@@ -152,7 +152,7 @@ def test_markdown_says_the_same_as_the_terminal(written: tuple[Path, Result]) ->
     cells = [line.strip("| ").split(" | ") for line in told.splitlines() if line.startswith("| heard_error_ms")]
     assert cells[0] in [line.split() for line in result.stdout.splitlines()]
     assert "\n- failed unheard_words_in_transcript: wanted at most 0, got " in told
-    assert "\n- missing 2 void (seeds 1 to 2)\n" in told
+    assert "\n- runs 0 of 2 ended as they should\n- missing 2 void (seeds 1 to 2)\n" in told
     assert "\nmissing 2 void (seeds 1 to 2)\n" in result.stdout
 
 

@@ -38,8 +38,8 @@ def summary(*runs: RunResult, must_fail: tuple[str, ...] | None = None) -> dict[
 def test_the_keys_are_the_same_for_every_scenario() -> None:
     told = summary(run(1))
     assert list(told) == [
-        "scenario", "client", "server", "settings", "inputs", "seed", "runs", "trace_sha256", "metrics", "expectations",
-        "behaviors", "void", "censored", "not_scored", "by_seed",
+        "scenario", "client", "server", "settings", "inputs", "seed", "runs", "held", "trace_sha256", "metrics",
+        "expectations", "behaviors", "void", "censored", "not_scored", "by_seed",
     ]  # fmt: skip
     assert json.loads(json.dumps(told)) == told
 
@@ -119,17 +119,18 @@ def judged(kind: str) -> Verdict:
 
 
 def test_what_failed_is_told_with_its_seeds() -> None:
-    told = summary(run(1), run(2, verdict=FAILED), run(3, verdict=FAILED))["expectations"]
-    assert told == {
+    told = summary(run(1), run(2, verdict=FAILED), run(3, verdict=FAILED))
+    assert told["held"] == 1
+    assert told["expectations"] == {
         "passed": ["heard"],
         "failed": [{"name": "heard_error_ms", "seeds": [2, 3], "wanted": "at most 20", "got": ["300", "300"]}],
     }
 
 
 def test_what_must_fail_and_held_is_a_failure() -> None:
-    told = summary(run(1), run(2, verdict=FAILED), must_fail=("heard_error_ms",))["expectations"]
-    assert told["passed"] == ["heard"]
-    assert [(each["name"], each["seeds"]) for each in told["failed"]] == [
+    told = summary(run(1), run(2, verdict=FAILED), must_fail=("heard_error_ms",))
+    assert (told["held"], told["expectations"]["passed"]) == (1, ["heard"])
+    assert [(each["name"], each["seeds"]) for each in told["expectations"]["failed"]] == [
         ("heard_error_ms (must fail)", [1]),
         ("heard_error_ms", [2]),
     ]

@@ -94,7 +94,7 @@ class Sheet(NamedTuple):
 
 def show(batch: Measured) -> None:
     """Print figures and expectations, and what differs from the other side."""
-    put(batch.title, "", _table(figures(batch.summary)), "", *verdict(batch.plan, batch.runs), *missing(batch.runs))
+    put(batch.title, "", _table(figures(batch.summary)), "", *verdict(batch.plan, batch.runs), *tally(batch))
     if batch.against:
         lines = [Text.assemble((f"{label:8}", "dim"), told) for label, told in said(batch.against)]
         put("", f"against  {batch.against.title}", "", _table(differences(batch.against)), "", *lines)
@@ -118,7 +118,7 @@ def as_object(batch: Measured) -> dict[str, Any]:
 
 def as_markdown(batch: Measured) -> str:
     """The same as Markdown."""
-    lines = [f"- {_escaped(line.plain)}" for line in (*verdict(batch.plan, batch.runs), *missing(batch.runs))]
+    lines = [f"- {_escaped(line.plain)}" for line in (*verdict(batch.plan, batch.runs), *tally(batch))]
     parts = [f"### {_escaped(batch.title.plain)}", _markdown_table(figures(batch.summary)), "\n".join(lines)]
     if batch.against:
         parts += [f"#### against {_escaped(batch.against.title)}", _markdown_table(differences(batch.against))]
@@ -160,8 +160,11 @@ def _interval(ends: Sequence[float] | None) -> str:
     return " to ".join(map(digits, ends)) if ends else ""
 
 
-def missing(runs: Sequence[RunResult]) -> Iterator[Text]:
-    """How many runs have no figures, or lack one that was expected, and which."""
+def tally(batch: Measured) -> Iterator[Text]:
+    """How many runs ended as they should; how many have no figures, or lack one that was expected, and which."""
+    runs = batch.runs
+    if len(runs) > 1:
+        yield Text.assemble(("runs    ", "dim"), f"{batch.summary['held']} of {len(runs)} ended as they should")
     without = [(run.seed, is_censored(run.figures.void)) for run in runs if run.figures.void]
     kinds = {
         "void": [seed for seed, censored in without if not censored],

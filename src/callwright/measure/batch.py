@@ -65,6 +65,7 @@ def summarise(
         "inputs": dict(inputs),
         "seed": first_seed,
         "runs": len(runs),
+        "held": sum(went_as_expected([run], must_fail or ()) for run in runs),
         "trace_sha256": sha256("".join(run.trace_sha256 for run in runs).encode()).hexdigest(),
         "metrics": _metrics(runs),
         "expectations": _expectations(runs, must_fail or ()),
