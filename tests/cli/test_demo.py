@@ -23,7 +23,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     @cache
     def play(name: str, columns: int) -> tuple[Result, Path]:
         directory = tmp_path_factory.mktemp("demo")
-        return callwright("demo", name, "--out", directory, columns=columns), directory
+        page = directory.with_suffix(".html")
+        return callwright("demo", name, "--out", directory, "--report", page, columns=columns), directory
 
     return play
 
@@ -71,6 +72,13 @@ def test_the_demo_of_actions_shows_record_and_book_of_who_is_never_told_and_of_w
         "wrong-card-cancels-on-barge-in-1",
         "wrong-card-callwright-1",
     }
+
+
+def test_the_page_of_the_demo_has_all_of_its_calls(demo: Shown) -> None:
+    _, directory = demo("refunds", 80)
+    page = directory.with_suffix(".html").read_text("utf-8")
+    assert page.count("<audio ") == 4
+    assert page.count('class="badge held"') == page.count('class="badge must"') == 2
 
 
 def test_the_demo_of_the_edges_shows_what_was_lost_and_how_much_of_the_goodbye_was_heard(demo: Shown) -> None:

@@ -8,12 +8,15 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PATIENCE_S = 60
+"""A browser that does not come to an end by then never will."""
 
 
 class Page:
@@ -71,9 +74,12 @@ def browser(profile: Path) -> Iterator[Page]:
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         pytest.skip(f"no browser is installed: one of {', '.join(NAMES)}")
-    options = ("--headless", "--no-sandbox", "--disable-gpu", "--mute-audio", "--remote-debugging-port=0")
-    command = [found, *options, "--no-first-run", f"--user-data-dir={profile}", "about:blank"]
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"]
+    own = ["--no-first-run", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+    command = [found, *options, *own, "about:blank"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        watchdog = Timer(PATIENCE_S, process.kill)
+        watchdog.start()
         try:
             assert process.stderr is not None
             told = next((line for line in process.stderr if line.startswith("DevTools listening on ")), None)
@@ -82,5 +88,6 @@ def browser(profile: Path) -> Iterator[Page]:
                 yield Page(socket)
                 socket.send(json.dumps({"id": 0, "method": "Browser.close"}))
         finally:
+            watchdog.cancel()
             process.terminate()
             process.communicate()

@@ -71,6 +71,16 @@ def test_the_callers_words_that_the_server_did_not_understand_are_told_apart() -
     assert [word.fate for word in deaf.said[0].words] == [WordFate.MISSED, *[WordFate.HEARD] * (len(words) - 1)]
 
 
+def test_a_line_that_the_end_of_the_call_breaks_off_has_the_words_that_he_came_to() -> None:
+    line = said("go-on", 1_000)
+    second = SPEECH["go-on"].words[1]
+    record = record_of([], [line], length_ms=4_000)
+    broken = replace(record, caller_lines=(replace(line, ended_ms=1_000 + second.end_ms - 10),))
+    first_two = course(broken).said[0].words
+    assert [word.text for word in first_two] == [word.text for word in SPEECH["go-on"].words[:2]]
+    assert first_two[-1].end_ms == 1_000 + second.end_ms - 10
+
+
 def test_two_lines_that_begin_together_keep_their_own_words() -> None:
     both = course(record_of([], [said("go-on", 1_000), said("thank-you", 1_000)], length_ms=5_000))
     assert [each.text for each in both.said] == [SPEECH["go-on"].text, SPEECH["thank-you"].text]

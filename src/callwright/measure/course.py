@@ -205,21 +205,30 @@ def course_of(call: HeardCall) -> Course:
 
 
 def _said(call: HeardCall) -> Iterator[Utterance]:
-    """The caller's lines, with the words of them that the server understood."""
+    """The caller's lines as far as he came, with the words of them that the server understood."""
     lines = sorted(call.record.caller_lines, key=lambda line: line.started_ms)
-    said = [normalise(word.text) for line in lines for word in call.speech[line.line_id].words]
-    understood = [word for text in call.understood for word in text.split()]
+    spoken = [
+        [word for word in call.speech[line.line_id].words if line.started_ms + word.start_ms < line.ended_ms]
+        for line in lines
+    ]
+    said = [normalise(word.text) for words in spoken for word in words]
+    understood = [normalise(word) for text in call.understood for word in text.split()]
     known = [False] * len(said)
-    for block in SequenceMatcher(None, said, list(map(normalise, understood)), autojunk=False).get_matching_blocks():
+    for block in SequenceMatcher(None, said, understood, autojunk=False).get_matching_blocks():
         known[block.a : block.a + block.size] = [True] * block.size
     fates = iter(WordFate.HEARD if is_known else WordFate.MISSED for is_known in known)
-    for line in lines:
-        spoken = call.speech[line.line_id]
-        words = []
-        for word in spoken.words:
-            start_ms, end_ms = (min(line.started_ms + at, line.ended_ms) for at in (word.start_ms, word.end_ms))
-            words.append(TimedWord(word.text, start_ms, end_ms, next(fates)))
-        yield Utterance(Speaker.CALLER, line.started_ms, line.ended_ms, tuple(words), kind=spoken.kind)
+    for line, words in zip(lines, spoken, strict=True):
+        timed = [
+            TimedWord(
+                word.text,
+                line.started_ms + word.start_ms,
+                min(line.started_ms + word.end_ms, line.ended_ms),
+                next(fates),
+            )
+            for word in words
+        ]
+        kind = call.speech[line.line_id].kind
+        yield Utterance(Speaker.CALLER, line.started_ms, line.ended_ms, tuple(timed), kind=kind)
 
 
 def _spoken(reply: Reply) -> Utterance:
