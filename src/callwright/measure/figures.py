@@ -533,6 +533,7 @@ _TABLE = (
         lambda call: _known(goodbye.open_after_ms(call)),
         "the agent did not end the call with a goodbye",
         aim=Aim.NEITHER,
+        aim=Aim.NEITHER,
     ),
     Metric(
         "ai_notice_heard",
