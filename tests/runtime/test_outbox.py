@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from tests.ledger.rows import TERMS
-from tests.runtime.calls import ANYTHING, OPENING, Taken, calls, delta, ended, started, written
-from tests.runtime.refunds import CARDS, EFFECT, PARTY, Shop, notes, now_ms, outputs, play, refund, take_call
+from tests.runtime.calls import ANYTHING, OPENING, Taken, calls, delta, ended, reply, started, written
+from tests.runtime.refunds import CARDS, EFFECT, PARTY, Shop, notes, now_ms, outputs, play, refund, stand_in, take_call
 
 from callwright.ledger.asking import Ask
 from callwright.ledger.sqlite import SQLiteStore
@@ -19,6 +19,7 @@ from callwright.runtime.dispatcher import Ledger
 from callwright.sim.dying import Crash, Life, MortalStore
 from callwright.sim.provider import Fault, ProviderSettings, StandIn
 from callwright.sim.vloop import run_virtual
+from callwright.testing.scripted import after, expect
 
 ASKS = (started(), delta(400), written("One moment."), calls("issue_refund", arguments=refund()), ended())
 DONE = "The refund of 32 dollars to the Visa ending in 4 2 4 2 is done."
@@ -49,6 +50,22 @@ def test_what_a_call_ends_without_is_named_and_owed_and_comes_to_the_outbox_with
         assert [fact.sentence for fact in await ledger.untold(PARTY)] == [DONE]
 
     play(shop, go)
+
+
+def test_who_rings_again_before_there_is_an_outcome_is_told_it_on_the_line() -> None:
+    """It is on the outbox from the outcome on, and off it once he heard."""
+    shop = Shop(stand_in(settles_ms=8_000))
+
+    async def go(ledger: Ledger) -> None:
+        await hung_up(ledger)
+        tells = (expect("response.create"), *reply(DONE, 8_000, "c", "r5"))
+        others = [each for each in ANYTHING if each != "response.create"]
+        taken = await take_call(ledger, *OPENING, *tells, after(500), hang_up_ms=20_000, ignoring=others)
+        assert [note["state"] for note in notes(taken)] == ["accepted", "confirmed"]
+        assert await ledger.outbox() == ()
+
+    play(shop, go)
+    assert shop.effects == [EFFECT]
 
 
 def test_the_outbox_file_has_each_row_once_over_several_processes(tmp_path: Path) -> None:

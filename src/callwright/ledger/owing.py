@@ -95,10 +95,15 @@ def conflict(page: Page, operation: Operation, wanted: str, by: Actor) -> Operat
 
 def changed(page: Page, operation: Operation) -> None:
     """Something else may be said of an operation: it is owed if the caller is gone without an answer."""
-    told = page.tx.find(Told, op_id=operation.op_id)
-    is_left = bool(told) and max(told, key=lambda row: (row.version, row.at_ms)).state == DEFERRED
-    if is_left or (told and operation.state is State.REVERSED):
+    is_known = operation.state is State.REVERSED and page.tx.find(Told, op_id=operation.op_id)
+    if is_known or is_left(page, operation.op_id):
         _owe(page, operation)
+
+
+def is_left(page: Page, op_id: str) -> bool:
+    """Whether a call has left it, and nobody has told anything of it since."""
+    told = page.tx.find(Told, op_id=op_id)
+    return bool(told) and max(told, key=lambda row: (row.version, row.at_ms)).state == DEFERRED
 
 
 def is_told(page: Page, fact: FactChanged) -> bool:

@@ -154,11 +154,18 @@ class Record:
         return await self.commit(read)
 
     async def untold(self, party: str) -> tuple[FactChanged, ...]:
-        """The outcomes of a party's operations that he has not heard, oldest first; not what a person has seen to."""
+        """The outcomes of a party's operations that he has not heard, oldest first; not what a person has seen to.
+
+        What a call left before there was an outcome is among them.
+        """
+
+        def is_due(page: Page, fact: FactChanged) -> bool:
+            is_outcome = fact.milestone in OUTCOMES
+            return not owing.is_told(page, fact) if is_outcome else owing.is_left(page, fact.op_id)
 
         def read(page: Page) -> tuple[FactChanged, ...]:
             facts = (fact_of(each) for each in page.tx.find(Operation, party=party))
-            return tuple(fact for fact in facts if fact.milestone in OUTCOMES and not owing.is_told(page, fact))
+            return tuple(fact for fact in facts if is_due(page, fact))
 
         return await self.commit(read)
 

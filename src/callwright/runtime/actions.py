@@ -84,7 +84,7 @@ class Actions:
         self._note = note
         self._waits = waits
         self._ours: dict[str, None] = {}
-        """The operations that were asked for in this call, or whose outcome an earlier one left untold."""
+        """The operations that were asked for in this call, or that an earlier one left untold."""
         self._latest: dict[str, saying.FactChanged] = {}
         self._held: dict[str, FactChanged] | None = {}
         """What the core is to be told as soon as the session is ready; None from then on."""
