@@ -10,7 +10,7 @@ from tests.measure.records import LONG, SPEECH, Laid, confirmed, record_of, said
 from callwright.core.heard import Source, Speaker, Turn
 from callwright.ids import ItemId
 from callwright.measure.figures import METRICS, CallFigures, measure_call
-from callwright.sim.models import AgentSaid, CallerSaid, Clip
+from callwright.sim.models import AgentSaid, Clip
 from callwright.sim.record import CallRecord
 
 PARKING = (Clip("parking"),)
@@ -245,13 +245,6 @@ def test_restated_are_the_words_that_were_heard_and_are_heard_again() -> None:
     assert value(recap, "answer_restates") == 10
     assert value(record_of([cut(), Laid(PARKING, 14_000), Laid(LONG[2:], 22_000)]), "answer_restates") == 0
     assert "answer_restates" not in figures(record_of([cut()])).values
-
-
-def test_the_agent_s_words_taken_for_the_caller_s_are_its_own_voice() -> None:
-    record = record_of([Laid(LONG, 6_000)], [said("ask-check-in", 400), said("go-on", 40_000)])
-    echo = CallerSaid(ItemId("echo"), "Check in is from three in the")
-    assert value(record, "own_voice_as_caller") == 0
-    assert value(replace(record, history=(*record.history, echo)), "own_voice_as_caller") == 1
 
 
 # --- the call itself

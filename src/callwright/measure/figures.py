@@ -17,6 +17,7 @@ from callwright.measure.metric import Aim, Metric
 from callwright.measure.pickup import ready_ms
 from callwright.measure.silence import dead_air_ms
 from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
+from callwright.measure.understood import UNDERSTOOD_METRICS
 from callwright.measure.void import script_fault, void_reason
 
 if TYPE_CHECKING:
@@ -271,17 +272,6 @@ def _answer_restates(call: HeardCall) -> Values:
     return found
 
 
-def _own_voice(call: HeardCall) -> Values:
-    agent = [words_of(reply.written) for reply in call.replies]
-    caller = [words_of(call.speech[line.line_id].text) for line in call.record.caller_lines]
-    count = 0
-    for text in call.understood:
-        words = words_of(text)
-        own = max((longest_run(words, said) for said in agent), default=0)
-        count += own > max((longest_run(words, said) for said in caller), default=0) and 2 * own >= len(words)
-    return (count,) if call.understood else ()
-
-
 # --- the first words
 
 
@@ -456,15 +446,6 @@ _TABLE = (
         "no reply was cut and followed by another",
     ),
     Metric(
-        "own_voice_as_caller",
-        "turns",
-        "Caller turns in the server's history of which half or more is a run of the agent's own words, longer than any"
-        " run of the caller's.",
-        "sum over the caller turns in history",
-        _own_voice,
-        "the server understood no turn of the caller",
-    ),
-    Metric(
         "session_ready_ms",
         "ms",
         "From pickup to the model's session being configured.",
@@ -591,5 +572,5 @@ _TABLE = (
     ),
 )
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*_TABLE, *EFFECT_METRICS)}
+METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*_TABLE, *UNDERSTOOD_METRICS, *EFFECT_METRICS)}
 """Every figure, by name, in the order of the reference."""

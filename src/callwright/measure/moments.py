@@ -15,6 +15,7 @@ from callwright.measure.effects import false_claims, live_effects, untold_effect
 from callwright.measure.hearing import Fate
 from callwright.measure.outcome import seconds, words
 from callwright.measure.silence import longest_silence
+from callwright.measure.understood import echo_interrupts
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
@@ -190,6 +191,7 @@ PLACES: Mapping[str, Callable[[HeardCall], Instants]] = {
     "yield_rate": _interruptions,
     "response_latency_ms": _waits,
     "response_rate": _waits,
+    "echo_self_interrupts": echo_interrupts,
     "dead_air_ms": _silence,
     "starts_over": _starts,
     "answer_restates": _starts,
