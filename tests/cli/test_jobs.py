@@ -59,13 +59,6 @@ def test_ctrl_c_ends_all_processes_and_keeps_what_was_finished() -> None:
     assert stdout.count("\n") == 1
 
 
-def test_a_problem_in_another_process_reads_like_one_in_this(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("a file", "utf-8")
-    arguments = ("measure", "check-in", "--runs", 2, "--out", tmp_path / "taken" / "below")
-    alone, together = callwright(*arguments), callwright(*arguments, "--jobs", 2)
-    assert (together.exit_code, together.stdout, together.stderr) == (2, alone.stdout, alone.stderr)
-
-
 @dataclass(frozen=True)
 class Broken:
     """A plan that cannot be played."""
