@@ -11,7 +11,7 @@ from tests.measure.test_verdict import FIGURES
 
 from callwright.cli.report import assets
 from callwright.measure.batch import RunResult, summarise
-from callwright.measure.report import ShownBatch, ShownRun, batch_page
+from callwright.measure.report import ShownAgainst, ShownBatch, ShownRun, batch_page
 from callwright.measure.verdict import Failure, Verdict
 
 HELD = Verdict(("heard_error_ms",), ())
@@ -75,6 +75,16 @@ def test_what_is_missing_of_the_batch_is_said_before_its_calls() -> None:
     text = page(batch(run(1), missing=("5 of 20 runs were finished",)))
     assert text.index("5 of 20 runs were finished") < text.index("<table")
     assert 'class="verdict failed">1 call: 1 held.' in text
+
+
+def test_what_the_calls_are_compared_with_stands_in_words_and_figures() -> None:
+    against = ShownAgainst(
+        "naive  x", ("metric", "this"), [("heard_error_ms", "4")], [("unsure", "0 lies within <95 %>")]
+    )
+    text = page(batch(run(1), against=against))
+    assert "<h3>against naive  x</h3>" in text
+    assert "<li><b>unsure</b> 0 lies within &lt;95 %&gt;</li>" in text
+    assert '<tr><th scope="row">heard_error_ms</th><td>4</td></tr>' in text
 
 
 def test_a_baseline_that_fails_as_it_must_is_no_failure() -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from callwright.cli.show_batch import Measured, differences, said
 from callwright.errors import UsageError
 from callwright.measure.export import export_call
-from callwright.measure.report import Assets, Shown, ShownBatch, ShownRun, batch_page, call_page
+from callwright.measure.report import Assets, Shown, ShownAgainst, ShownBatch, ShownRun, batch_page, call_page
 
 if TYPE_CHECKING:
     from callwright.cli.playing import Played
-    from callwright.cli.show_batch import Measured
     from callwright.measure.batch import RunResult
 
 
@@ -51,8 +51,18 @@ def shown_batch(batch: Measured, path: Path, out: Path | None) -> ShownBatch:
         return quote(page.as_posix()) if page else None
 
     calls = [ShownRun(run, plan.held(run), plan.replay(run.seed), page_of(run)) for run in batch.runs]
+    against = None
+    if batch.against:
+        sheet = differences(batch.against)
+        against = ShownAgainst(batch.against.title, sheet.head, sheet.rows, tuple(said(batch.against)))
     return ShownBatch(
-        batch.title.plain, plan.scenario.about, batch.summary, calls, plan.must_fail, tuple(batch.missing)
+        batch.title.plain,
+        plan.scenario.about,
+        batch.summary,
+        calls,
+        plan.must_fail,
+        tuple(batch.missing),
+        against,
     )
 
 

@@ -35,6 +35,18 @@ class ShownRun:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownAgainst:
+    """What the calls are compared with."""
+
+    title: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    """Texts, the first of each a name."""
+    said: Sequence[tuple[str, str]]
+    """What the differences come to in words, each with its label."""
+
+
+@dataclass(frozen=True, slots=True)
 class ShownBatch:
     """The calls of one scenario that are to be shown."""
 
@@ -48,6 +60,7 @@ class ShownBatch:
     """What has to fail in every call; None where all has to hold."""
     missing: Sequence[str] = ()
     """What is missing of the batch as a whole."""
+    against: ShownAgainst | None = None
 
 
 def batch_page(batches: Sequence[ShownBatch], assets: Assets) -> str:
@@ -67,6 +80,7 @@ def _batch(batch: ShownBatch, is_one_of_many: bool) -> Html:
         [tag("p", without_cards(missing), class_="verdict failed") for missing in batch.missing],
         _expectations(batch),
         _strips(batch),
+        _against(batch.against) if batch.against else "",
         _rows(batch),
         class_="batch",
     )
@@ -144,6 +158,22 @@ def _strip(name: str, each: Mapping[str, Any], batch: ShownBatch) -> Html:
         tag("div", band, middle, dots, class_="strip"),
         tag("div", tag("span", f"{low:g}"), tag("span", f"{each['max']:g}"), class_="ends"),
         class_="strip-of",
+    )
+
+
+def _against(against: ShownAgainst) -> Html:
+    """The differences in words, and as a table."""
+    said = [tag("li", tag("b", label), " ", told) for label, told in against.said]
+    head = tag("tr", [tag("th", name, scope="col") for name in against.head])
+    rows = [
+        tag("tr", tag("th", name, scope="row"), [tag("td", text) for text in texts]) for name, *texts in against.rows
+    ]
+    return tag(
+        "div",
+        tag("h3", f"against {against.title}"),
+        tag("ul", said, class_="moments"),
+        tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="wide") if rows else "",
+        class_="against",
     )
 
 
