@@ -29,7 +29,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return play
 
 
-@pytest.mark.parametrize(("name", "columns"), [("refunds", 80), ("check-in", 120), ("pickup", 80)])
+@pytest.mark.parametrize(("name", "columns"), [("refunds", 80), ("check-in", 120), ("pickup", 80), ("room", 80)])
 def test_the_demo_fits_the_terminal_and_is_plain_in_a_pipe(name: str, columns: int, demo: Shown) -> None:
     result, directory = demo(name, columns)
     assert result.exit_code == 0, result.output
@@ -95,3 +95,12 @@ def test_the_demo_of_the_edges_shows_what_was_lost_and_how_much_of_the_goodbye_w
     assert {path.name for path in directory.iterdir()} == {
         f"{scenario}-{client}-1" for scenario in DEMOS["pickup"].scenarios for client in ("naive", "callwright")
     }
+
+
+def test_the_demo_of_a_room_shows_a_client_that_its_own_voice_cuts_off_and_one_that_cancels_it(demo: Shown) -> None:
+    result, directory = demo("room", 80)
+    naive, ours = [" ".join(part.split()) for part in re.split(r"\n(?:naive|callwright)  ", result.stdout)[1:]]
+    assert "Its own voice cut the agent off 5 times, and 4 turns of the caller's are its own words." in naive
+    assert "starts over 1" in naive
+    assert "Client and server believe what the caller heard, and nothing else." in ours
+    assert {path.name for path in directory.iterdir()} == {"speakers-naive-1", "speakers-callwright-1"}

@@ -162,6 +162,11 @@ def test_lines_behind_the_cut_are_not_touched() -> None:
     assert told.lines_touched == ("check-in-time", "check-in-bring")
 
 
+def test_a_cut_reply_counts_once_and_one_that_the_call_ended_in_does_not() -> None:
+    assert value(record_of([cut(), Laid(PARKING, 14_000)]), "replies_cut") == 1
+    assert value(record_of([Laid(LONG, 6_000)], length_ms=9_000), "replies_cut") == 0
+
+
 # --- turns
 
 

@@ -35,6 +35,7 @@ DEMOS: Mapping[str, Demo] = {
     REFUNDS: Demo(("did-it-go-through", "wrong-card"), before=None),
     "check-in": Demo(("check-in",), LAG_MS),
     "pickup": Demo(("pickup", "talk-over")),
+    "room": Demo(("speakers",)),
 }
 """Demos by name; any other scenario is a demo of itself, over the phone bridge."""
 
@@ -58,12 +59,13 @@ def command(
     report: Path | None,
     quiet: bool,
 ) -> None:
-    """Play the demo NAME: refunds (if none is given), check-in, pickup, or any scenario.
+    """Play the demo NAME: refunds (if none is given), check-in, pickup, room, or any scenario.
 
     A naive client takes each call first, then Callwright's; for both it is shown what the caller heard beside what the
     client and the server believe, and what was done beside what is on record. refunds asks for money back, and changes
-    its mind; pickup shows both edges of a call, its first words and its goodbye; check-in and other scenarios run over
-    a phone bridge that plays 1.5 s behind the stream. In real time both clients take their calls at the same time.
+    its mind; pickup shows both edges of a call, its first words and its goodbye; room has an agent on a loudspeaker
+    that its microphone hears again, without a canceller and with ours; check-in and other scenarios run over a phone
+    bridge that plays 1.5 s behind the stream. In real time both clients take their calls at the same time.
     """
     demo = DEMOS.get(name, Demo((name,), LAG_MS))
     ours = options.Setup(OURS, lag_ms=demo.lag_ms, pace=pace, dialect=dialect)

@@ -171,6 +171,10 @@ def _heard(call: HeardCall) -> Values:
     return [round(reply.played.ms) for reply in call.replies]
 
 
+def _replies_cut(call: HeardCall) -> Values:
+    return _if_spoken(call, sum(reply.was_cut and not reply.outlasted_call for reply in call.replies))
+
+
 def _unheard_in_history(call: HeardCall) -> Values:
     wrong = sum(reply.unheard_in(reply.in_history) for reply in call.replies if not reply.outlasted_call)
     return _if_spoken(call, call.foreign_in_history + wrong)
@@ -338,6 +342,15 @@ _TABLE = (
         "Length of a reply, from its beginning, that reached the caller's ear, measured in the recording.",
         "per reply",
         _heard,
+        "the agent said nothing",
+        aim=Aim.NEITHER,
+    ),
+    Metric(
+        "replies_cut",
+        "replies",
+        "Replies of which 20 ms or more never reached the caller's ear.",
+        "sum over the call's replies, without one that the call ended in",
+        _replies_cut,
         "the agent said nothing",
         aim=Aim.NEITHER,
     ),

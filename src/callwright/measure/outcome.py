@@ -16,7 +16,7 @@ MISDONE = ("duplicate_effects", "missing_effects", "untold_at_hangup", "false_cl
 
 def what_went_wrong(record: CallRecord, figures: CallFigures) -> tuple[str, ...]:
     """One sentence for each kind of thing that went wrong; none where nothing did."""
-    return (*_misdone(figures), *_lost(record, figures), *_misbelieved(record, figures))
+    return (*_misdone(figures), *_lost(record, figures), *_mistaken(figures), *_misbelieved(record, figures))
 
 
 def what_went_right(record: CallRecord, figures: CallFigures) -> str:
@@ -61,6 +61,14 @@ def _lost(record: CallRecord, figures: CallFigures) -> Iterator[str]:
             yield f"The caller heard {seconds(farewell.heard_ms)} of a goodbye of {seconds(farewell.whole_ms)}."
     if sum(figures.values.get("late_talk_over", ())):
         yield "He was hung up on while he spoke."
+
+
+def _mistaken(figures: CallFigures) -> Iterator[str]:
+    """What of the agent's own voice came back and was taken for the caller's."""
+    cut, turns = (sum(figures.values.get(name, ())) for name in ("echo_self_interrupts", "own_voice_as_caller"))
+    if cut or turns:
+        what = f"{_count(turns, 'turn')} of the caller's are its own words"
+        yield f"Its own voice cut the agent off {_count(cut, 'time')}, and {what}."
 
 
 def _misbelieved(record: CallRecord, figures: CallFigures) -> Iterator[str]:
