@@ -187,6 +187,18 @@ def test_without_a_far_end_every_sample_is_the_microphones_own(seed: int, rms: f
     np.testing.assert_array_equal(KalmanCanceller(RATE_HZ).process(near, np.zeros(len(near), np.int16)), near)
 
 
+@pytest.mark.parametrize("ppm", [0, 200])
+def test_after_a_silence_of_the_far_end_the_echo_is_where_it_was_and_the_clock_has_drifted_on(ppm: int) -> None:
+    far = voice(13, seed=1)
+    far[6 * RATE_HZ : 10 * RATE_HZ] = 0
+    echo, caller = in_room(drifted(far, ppm), 40), np.zeros(len(far))
+    caller[8 * RATE_HZ : 10 * RATE_HZ] = voice(2, seed=2)
+    played = play(echo, far, caller)
+    quiet = slice(int(8.5 * RATE_HZ), 10 * RATE_HZ)
+    np.testing.assert_array_equal(played.out[quiet], pcm(echo + caller)[quiet])
+    assert removed_db(played.echo, played.out - played.caller, 10, 11) > 20
+
+
 @given(seed=st.integers(0, 99), cuts=st.lists(st.integers(0, 4_000), max_size=8))
 @settings(max_examples=10)
 def test_any_cutting_gives_the_samples_of_one_piece(seed: int, cuts: list[int]) -> None:

@@ -33,6 +33,8 @@ _MOVED_MS: Final[Ms] = 1
 """An echo that is found this far from where it was has moved; what is less is left to the timing."""
 _PRESUMED_MS: Final[Ms] = 1_200
 """An echo that is not found in so much of the far end's speech is not there, and nothing is softened any more."""
+_FORGOTTEN_MS: Final[Ms] = 1_200
+"""When the far end has been silent for so long, nothing of it can come back, and no window holds any of it."""
 _DRIFT_PPM_MAX: Final = 500
 """Clocks of sound cards differ by up to 200 ppm."""
 
@@ -86,11 +88,16 @@ class KalmanCanceller(FrameCanceller):
         self._trust = Trust(self._frame)
         self._hush = Hush(self._frame)
         self._spoken_ms: Ms = 0
+        self._silent_ms: Ms = _FORGOTTEN_MS
         self._seat: float | None = None
         """Where in the filter the strongest echo lies, in samples, once it was found."""
 
     def cancel(self, near: PCM, far: PCM) -> PCM:
         """One frame of the near end without the echo."""
+        self._silent_ms = 0 if far.any() else self._silent_ms + ECHO_FRAME_MS
+        if self._silent_ms > _FORGOTTEN_MS:
+            self._far.move(self._timing.drift)  # the clocks drift on
+            return near
         played = far.astype(np.float32)
         self._far.push(played)
         found = self._finder.take(near, far)
