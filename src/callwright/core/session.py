@@ -176,8 +176,10 @@ class Session:
         self.turns.speech_stopped(now_ms)
         self._asking.lull.caller_is_through()
 
-    def _caller_transcribed(self, event: on.CallerTranscribed, _now_ms: Ms) -> None:
+    def _caller_transcribed(self, event: on.CallerTranscribed, now_ms: Ms) -> None:
         self.heard.caller_turn(event.item_id, event.text)
+        if not event.text:
+            self.turns.nothing_was_said(now_ms)
         if self.pickup.stage is not Stage.OVER:
             self._telling.caller_said(event.item_id, event.text)
 

@@ -24,6 +24,8 @@ from callwright.ids import Ms, ResponseId
 
 REPLY_PATIENCE_MS: Ms = 6_000
 """How long a reply that is due may take to begin before it is asked for (again)."""
+WORDLESS_PATIENCE_MS: Ms = 1_500
+"""How long it may once nothing was understood of the turn: not every server answers a noise."""
 ASKS_MAX = 3
 """Requests for one wish, refused and unanswered ones included."""
 
@@ -114,6 +116,11 @@ class Turns:
     def speech_stopped(self, now_ms: Ms) -> None:
         """The caller's turn is over. Raises IllegalTransition if he had none."""
         self._move(Cue.SPEECH_STOPPED, now_ms)
+
+    def nothing_was_said(self, now_ms: Ms) -> None:
+        """No words were understood of a turn."""
+        if self.floor is Floor.AWAITED and self._deadline_ms is not None:
+            self._deadline_ms = min(self._deadline_ms, now_ms + WORDLESS_PATIENCE_MS)
 
     def response_started(self, response_id: ResponseId) -> None:
         """A response opened; it serves a wish made before. Raises IllegalTransition while one is open."""
