@@ -244,7 +244,7 @@ def test_a_short_reply_said_twice_does_not_start_over() -> None:
     assert value(record_of(twice), "starts_over") == 0
 
 
-def test_restated_are_the_words_that_were_heard_and_are_heard_again() -> None:
+def test_c039_restated_are_the_words_that_were_heard_and_are_heard_again() -> None:
     """The cut sentence is begun again: ten of its words had been heard."""
     recap = record_of([cut(), Laid(PARKING, 14_000), Laid((Clip("going-on"), *LONG[1:]), 22_000)])
     assert value(recap, "answer_restates") == 10

@@ -34,11 +34,11 @@ def pcm(samples: np.ndarray) -> PCM:
     return np.rint(samples).clip(-32768, 32767).astype(np.int16)
 
 
-def heard(gain: float, canceller: Canceller) -> tuple[list[str], int]:
+def heard(gain: float, canceller: Canceller, delay_ms: int = 40) -> tuple[list[str], int]:
     """The caller's words that are heard while the agent speaks on, and how many of the agent's are."""
     far = placed({"greeting": 0.2, "check-in-deposit": 5.4})
     echo = np.convolve(far, load_response("living-room", HZ).loudspeaker)[: len(far)] * gain
-    near = np.concatenate((np.zeros(HZ * 40 // 1000), echo))[: len(far)] + placed({CALLER: 6.2})
+    near = np.concatenate((np.zeros(HZ * delay_ms // 1000), echo))[: len(far)] + placed({CALLER: 6.2})
     words = Ear(BANK.values()).listen(canceller.process(pcm(near), pcm(far)), HZ)
     return [word.text for word in words if word.line_id == CALLER], sum(word.kind == "agent" for word in words)
 
@@ -46,6 +46,11 @@ def heard(gain: float, canceller: Canceller) -> tuple[list[str], int]:
 @pytest.mark.parametrize("gain", [0.05, 0.5])
 def test_c034_the_agents_own_words_do_not_come_back_and_every_word_over_them_does(gain: float) -> None:
     assert heard(gain, KalmanCanceller(HZ)) == (SAID, 0)
+
+
+@pytest.mark.parametrize("gain", [0.15, 0.3])
+def test_c033_nor_do_they_200_ms_late(gain: float) -> None:
+    assert heard(gain, KalmanCanceller(HZ), delay_ms=200) == (SAID, 0)
 
 
 def test_c034_without_a_canceller_they_do_come_back() -> None:
