@@ -72,7 +72,7 @@ class _Phase(Enum):
     WAITING = auto()
     """Judged to be a turn that begins only when the reply is over."""
     IGNORED = auto()
-    """Judged to be no turn; judged again if it goes on over a reply."""
+    """Judged to be no turn; judged again if it goes on, for somebody else may have begun."""
     TURN = auto()
     """The caller's turn."""
     BY_HAND = auto()
@@ -86,7 +86,7 @@ class _Verdict(Enum):
     UNLESS_LONG = auto()
     """Ignored up to ``murmur_ms``, then a turn."""
     RARELY = auto()
-    """A turn at ``music_turn_rate``, else ignored."""
+    """A turn at ``music_turn_rate``, else ignored for as long as it goes on."""
 
 
 _RULE: dict[str | None, tuple[_Verdict, _Verdict]] = {
@@ -191,11 +191,9 @@ class Listener:
         match self._phase:
             case _Phase.PROPOSED | _Phase.IGNORED if self._is_gap(frame.end_ms):
                 self._phase = _Phase.QUIET
-            case _Phase.PROPOSED:
-                return self._judge(frame.end_ms, over_reply)
             case _Phase.WAITING if not over_reply:
                 return self._confirm(frame.end_ms, (0, 0))
-            case _Phase.WAITING | _Phase.IGNORED if over_reply:
+            case _Phase.PROPOSED | _Phase.WAITING | _Phase.IGNORED:
                 return self._judge(frame.end_ms, over_reply)
             case _Phase.TURN:
                 mark_ms = self._last_voice_ms - self._settings.voice_tail_ms + self._settings.turn_end_ms
@@ -248,6 +246,8 @@ class Listener:
             case _Verdict.UNLESS_LONG:
                 return _Verdict.TURN if now_ms - self._began_ms >= self._settings.murmur_ms else _Verdict.IGNORE
             case _Verdict.RARELY:
+                if self._phase is _Phase.IGNORED:
+                    return _Verdict.IGNORE
                 return _Verdict.TURN if self._rng.random() < self._settings.music_turn_rate else _Verdict.IGNORE
         return verdict
 
