@@ -5,7 +5,8 @@
 
 README.md holds a real run of the demo; the references of baselines, of scenarios, of the local server's settings and of
 the rows of a trace come from the scenario files, the schema, the settings, and the core's events and commands
-themselves; what the sweeps can see comes from the tests that prove it.
+themselves; what the sweeps can see comes from the tests that prove it. Published figures come from the rows of
+``reproduce_figures.py``, and what was measured beside them stays as it is.
 """
 
 from __future__ import annotations
@@ -86,6 +87,13 @@ def baselines() -> str:
     head = ("scenario", "what happens in it", "baseline", "fails with every seed")
     without = ", ".join(f"`{scenario.name}`" for scenario in found if scenario.before is None)
     return f"{table(head, (line for scenario in found for line in lines(scenario)))}\nWithout a baseline: {without}.\n"
+
+
+def figures() -> str:
+    """What was published beside what was measured here; that stays until ``reproduce_figures.py`` plays it again."""
+    from reproduce_figures import stored, tables
+
+    return tables(stored())
 
 
 def scenario_keys() -> str:
@@ -172,6 +180,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/how-to/read-a-trace.md": trace_rows,
     "docs/how-to/sweep-calls.md": mutants,
     "docs/reference/baselines.md": baselines,
+    "docs/reference/figures.md": figures,
     "docs/reference/scenario.md": scenario_keys,
     "docs/reference/server-settings.md": server_settings,
 }
