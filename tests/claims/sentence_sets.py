@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -19,6 +19,7 @@ REFUND = ClaimFacts(
     brand="Visa",
     last4="4242",
     subject="order:4417",
+    texts=(("item", "cast iron skillet"),),
 )
 
 
@@ -28,6 +29,10 @@ def refund(milestone: Milestone = Milestone.CONFIRMED, *must_hear: str) -> Claim
 
 FACTS = {
     "refund": REFUND,
+    "kettle": replace(
+        REFUND, amount_minor=8950, last4="7003", subject="order:5120", texts=(("item", "copper kettle"),)
+    ),
+    "part": replace(REFUND, amount_minor=1999, brand="Mastercard", last4="8812", subject="order:6210", texts=()),
     "other-card": ClaimFacts("refund", Milestone.CONFIRMED, ("amount", "card"), 1999, "USD", 2, "Mastercard", "0071"),
     "pounds": ClaimFacts("refund", Milestone.CONFIRMED, ("amount", "card"), 3250, "GBP", 2, "", "4242"),
     "yen": ClaimFacts("refund", Milestone.CONFIRMED, ("amount", "card"), 3200, "JPY", 0, "", "4242"),
@@ -41,7 +46,10 @@ FACTS = {
 
 @dataclass(frozen=True)
 class Case:
-    """One sentence, the operation it is judged by, and what it should come to ("other" is all that is not told)."""
+    """One sentence, the operation it is judged by, and what it should come to.
+
+    ``other`` is all that is not told; ``missed`` is true, and told in words that the rules do not take for it.
+    """
 
     operation: str
     wanted: str
@@ -53,7 +61,14 @@ class Case:
 
     @property
     def is_told(self) -> bool:
-        return self.wanted == Verdict.TOLD
+        """Whether it is a true confirmation."""
+        return self.wanted in (Verdict.TOLD, "missed")
+
+    def is_right(self, verdict: Verdict) -> bool:
+        """Whether a verdict is the one that is wanted."""
+        if self.wanted in ("other", "missed"):
+            return verdict is not Verdict.TOLD
+        return verdict == self.wanted
 
 
 def cases(name: str) -> list[Case]:

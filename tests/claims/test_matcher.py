@@ -13,10 +13,13 @@ from callwright.claims.facts import ClaimFacts, Milestone, Said, Verdict
 from callwright.claims.lexicon import Lexicon
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import CUT_MARGIN_MS, Heard
+from callwright.declare.actions import Card, Money, Terms
 from callwright.errors import UsageError
+from callwright.ledger.saying import SENTENCES, exponent_of, what
 
 WRITTEN_ON = cases("written_on")
 UNSEEN = cases("unseen")
+FREE = cases("worded_freely")
 TOLD = [case for case in WRITTEN_ON + UNSEEN if case.is_told and case.operation == "refund"]
 OF_A_FIELD = re.compile(r"\$?32(?:\.00)?|dollars?|cents|4242|42|4-2-4-2|(?:thirty|forty)-two|forty|four|two|hundred")
 
@@ -27,11 +30,15 @@ def verdict(case: Case) -> Verdict:
 
 @pytest.mark.parametrize("case", WRITTEN_ON, ids=lambda case: f"{case.operation}: {case.text}")
 def test_every_sentence_that_the_rules_were_written_on_has_its_verdict(case):
-    assert verdict(case) == case.wanted
+    assert case.is_right(verdict(case))
 
 
-@pytest.mark.parametrize("name", ["written_on", "unseen"])
-def test_no_set_has_a_false_told_and_few_true_ones_are_missed(name):
+def test_freely_worded_sentences_are_told_only_where_they_are_listed_as_such():
+    assert [case.text for case in FREE if not case.is_right(verdict(case))] == []
+
+
+@pytest.mark.parametrize(("name", "least"), [("written_on", 0.9), ("unseen", 0.9), ("worded_freely", 0.5)])
+def test_no_set_has_a_false_told_and_few_true_ones_are_missed(name, least):
     judged = [(case, verdict(case) is Verdict.TOLD) for case in cases(name)]
     hits = sum(told and case.is_told for case, told in judged)
     false = [case.text for case, told in judged if told and not case.is_told]
@@ -39,7 +46,7 @@ def test_no_set_has_a_false_told_and_few_true_ones_are_missed(name):
     line = f"{name}: {len(judged)} sentences, precision {hits / (hits + len(false)):.3f}, recall {recall:.3f}"
     print(line)  # noqa: T201 - read with pytest -s
     assert false == []
-    assert recall >= 0.9
+    assert recall >= least
 
 
 def test_the_sets_are_large_and_share_no_sentence():
@@ -63,6 +70,72 @@ def test_any_text_has_a_verdict(text, cut, name):
     match = judge(Heard(text, cut=cut), FACTS[name])
     assert match.verdict in Verdict
     assert claimed(Heard(text, cut=cut), FACTS[name]).said in Said
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        *(", and pigs can fly.", ", in your dreams.", ", or such is the rumour.", " on Mars.", ", my foot."),
+        *(". Psych!", ". At least the legend has it so.", ". Not.", ". But not to you.", ". Is that right?", ". Okay?"),
+        *(
+            ". That will be the next update.",
+            ", and we need it back.",
+            ". The bank has not confirmed it.",
+            ", to be exact, no.",
+        ),
+        *(". Let me know if it was.", ". You will get it when you return the skillet.", ". Please confirm."),
+    ],
+)
+def test_what_is_not_known_to_be_harmless_leaves_a_claim_untold_and_a_claim(tail):
+    text = "Thirty-two dollars has been refunded to your Visa ending in 4242"
+    assert judge(Heard(f"{text}."), REFUND).verdict is Verdict.TOLD
+    assert judge(Heard(text + tail), REFUND).verdict is not Verdict.TOLD
+
+
+@given(st.sampled_from([case.text for case in TOLD if len(re.findall(r"[.!?;:]", case.text)) == 1]), st.data())
+def test_one_word_that_is_not_known_anywhere_in_the_only_sentence_leaves_it_untold(text, data):
+    words = text.split()
+    at = data.draw(st.integers(0, len(words) - 1))
+    assert judge(Heard(" ".join([*words[:at], "xylophones", *words[at:]])), REFUND).verdict is not Verdict.TOLD
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["Thanks for waiting, Maria.", "Thank you, Mr. Henderson.", "Okay, Maria,", "Thanks for calling Copperline."],
+)
+def test_who_is_spoken_to_may_have_any_name(before):
+    text = f"{before} I've refunded thirty-two dollars to your Visa ending in 4242."
+    assert judge(Heard(text), REFUND).verdict is Verdict.TOLD
+
+
+@pytest.mark.parametrize("brand", ["Visa", "Mastercard", "Amex", "Maestro", "UnionPay", "Elo"])
+@pytest.mark.parametrize("currency", ["USD", "EUR", "GBP", "JPY", "SEK", "INR"])
+def test_the_canonical_sentence_of_a_payment_is_told(brand, currency):
+    money, card = Money(123_45, currency), Card("card:1", brand, "0071")
+    terms = Terms("order:5530", money, card, details={"item": "Zwilling fondue set"})
+    said = SENTENCES[Milestone.CONFIRMED].format(what=what("refund", terms, ("amount", "card", "item")))
+    facts = ClaimFacts(
+        "refund",
+        Milestone.CONFIRMED,
+        ("amount", "card", "item"),
+        money.minor,
+        currency,
+        exponent_of(currency),
+        brand,
+        card.last4,
+        terms.subject,
+        tuple(terms.details.items()),
+    )
+    assert judge(Heard(said), facts).verdict is Verdict.TOLD
+
+
+@pytest.mark.parametrize("kind", ["cancel", "cancellation", "booking"])
+@pytest.mark.parametrize("name", ["Reid", "Ada Nwosu-Bright", "Öztürk", "O'Neill"])
+def test_the_canonical_sentence_of_any_kind_is_told(kind, name):
+    terms = Terms("table:4", details={"guest_name": name})
+    said = SENTENCES[Milestone.CONFIRMED].format(what=what(kind, terms, ("guest_name",)))
+    facts = ClaimFacts(kind, Milestone.CONFIRMED, ("guest_name",), subject="table:4", texts=(("guest_name", name),))
+    assert judge(Heard(said), facts).verdict is Verdict.TOLD
 
 
 PIECES = st.sampled_from(
@@ -159,6 +232,9 @@ def test_c142_words_that_the_ear_heard_otherwise_are_a_mismatch():
         ("Your refund has been cancelled.", Said.CANCELLED),
         ("The refund was reversed.", Said.REVERSED),
         ("Correction: it has not gone through.", Said.FAILED),
+        ("Thirty-two dollars has been refunded to your Visa, and pigs can fly.", Said.DONE),
+        ("It's been refunded, although I can't see the transfer.", Said.DONE),
+        ("Your refund is done, but I'm not sure about the card.", Said.DONE),
         ("Let me refund that.", Said.NOTHING),
         ("Did it go through?", Said.NOTHING),
         ("You said it's done.", Said.NOTHING),
@@ -215,3 +291,8 @@ def test_a_holding_line_tells_no_outcome(milestone):
 @pytest.mark.parametrize("milestone", [Milestone.UNKNOWN, Milestone.ACCEPTED, Milestone.RUNNING, Milestone.FAILED])
 def test_done_is_a_contradiction_until_the_record_says_so(milestone):
     assert judge(Heard("Your refund has gone through."), refund(milestone)).verdict is Verdict.CONTRADICTED
+
+
+def test_a_card_that_is_known_by_its_digits_alone_may_be_called_by_its_brand():
+    facts = ClaimFacts("refund", Milestone.CONFIRMED, ("amount", "card"), 3200, "USD", last4="4242")
+    assert judge(Heard("The refund of 32 dollars to your Visa ending in 4242 is done."), facts).verdict is Verdict.TOLD

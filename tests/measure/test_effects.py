@@ -73,7 +73,7 @@ def test_a_claim_before_the_book_has_it_is_false_and_tells_nothing() -> None:
     assert (values["false_claims_heard"], values["untold_at_hangup"], values["corrections_heard"]) == ((1,), (1,), (0,))
 
 
-HOURS = "Our shop opens at nine in the morning every day."
+HOURS = "Thank you again for your patience, have a lovely day."
 
 
 @pytest.mark.parametrize(("from_ms", "is_false"), [(2_500, True), (3_350, True), (3_450, False), (4_900, False)])

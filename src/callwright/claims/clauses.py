@@ -50,6 +50,8 @@ class Clause:
     span: Span
     open: bool
     """Whether a condition, a question or somebody else's words hold here."""
+    doubted: bool = False
+    """Whether what was said here is doubted behind it, by who said it: a claim, but no telling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ _STATEMENT_BEGINS = re.compile(
     r"|did|does)$"
 )
 _BREAKS = {"but", "however", "although", "though", "whereas", "except", "instead"}
-_GO_ON = {"as", "all", "nothing", "anything"}
+_GO_ON = {"as", "all", "nothing", "anything", "everything"}
 """Before one of these words it breaks nothing: "as though", "all but"."""
 _JOINS = {"and", "so", "because", "since", "then", "plus", "which"}
 
@@ -156,12 +158,13 @@ def _weighed(raws: Sequence[_Raw], number: int) -> Iterator[Clause]:
     texts = [triggers.MANAGED.sub(" did", triggers.PSEUDO.sub(" ~", " ".join(["", *raw.words]))) for raw in raws]
     asked = raws[0].asked
     parting = len(raws) > 1 and triggers.PARTING.match(texts[-1]) is not None
+    doubts = [at for at, text in enumerate(texts) if at and triggers.DOUBTED.match(text)]
     held = any(map(_turns_what_stood_before, texts[1:])) or (asked and not parting)
     for at, (raw, text) in enumerate(zip(raws, texts, strict=True)):
         held = held or triggers.ASKS.match(text) is not None or triggers.ORDERED.match(text) is not None
         held = held or triggers.HOLDS.search(text) is not None
         alone = raw.quoted or triggers.LET_KNOW.search(text) is not None or (asked and at == len(raws) - 1)
-        yield Clause(text, number, (raw.first, raw.last), held or alone)
+        yield Clause(text, number, (raw.first, raw.last), held or alone, any(at < doubt for doubt in doubts))
 
 
 def _turns_what_stood_before(text: str) -> bool:

@@ -51,7 +51,7 @@ _OTHER_AMOUNT = re.compile(
 )
 _ROUGHLY = re.compile(
     r" (?:(?:more|less|fewer) than|up to|at (?:least|most)|about|around|roughly|approximately|nearly|almost|over|under"
-    r"|another|all but|part of|some of|twice|double)(?: (?:all|of|the|your|a))* (A\d+)\b"
+    r"|another|all but|everything but|part of|some of|twice|double)(?: (?:all|of|the|your|a))* (A\d+)\b"
     r"| (?:N\d+|several|many|few|multiple) \w+ (?:of|at) (A\d+)\b"
     r"| (A\d+) (?:less|more|or so|minus|plus|short|each|twice|monthly|apiece|at a time)\b"
     r"| (A\d+) (?:a|per|every) (?:day|week|month|year)\b"

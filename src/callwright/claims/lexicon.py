@@ -32,7 +32,7 @@ class Lexicon:
 
 REFUND = Lexicon(
     nouns=("refund", "refunds", "reimbursement", "repayment", "money"),
-    done=("refunded", "reimbursed"),
+    done=("refunded", "reimbursed", "reversed the ... charge", "reversed the charge", "reversed the payment"),
     base=(
         *("refund", "reimburse", "issue", "credit", "return", "repay"),
         *("send ... back", "put ... back", "give ... back"),
@@ -45,6 +45,15 @@ REFUND = Lexicon(
             "wired ... back",
             "gave ... back",
             "given ... back",
+            "handed ... back",
+            "gave you a refund",
+            "gave you a full refund",
+            "given you a refund",
+            "given you a full refund",
+            "landed back",
+            "pushed ... back",
+            "popped ... back",
+            "dropped ... back",
             "transferred ... back",
         ),
         *(
@@ -59,7 +68,7 @@ REFUND = Lexicon(
             "posted to",
             "put through",
         ),
-        *("money is back", "got your ... back", "got the ... back", "are back on", "put the refund through"),
+        *("is back on", "is back in", "got your ... back", "got the ... back", "are back on", "put the refund through"),
     ),
     doing=(
         *("refunding", "reimbursing", "returning", "crediting", "issuing", "going back"),

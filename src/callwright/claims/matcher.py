@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from callwright.claims.clauses import Clause, Force, Reading, Statement, read, statements_of
 from callwright.claims.facts import Claim, ClaimFacts, Match, Milestone, Said, Span, Verdict
 from callwright.claims.fields import Fields, Found
+from callwright.claims.vocabulary import ARRIVAL, is_known, names_in
 from callwright.claims.words import Heard
 
 LOCALES = ("en",)
@@ -49,7 +50,7 @@ _NOT_DONE = {
 }
 
 _OTHER_BUSINESS = re.compile(
-    r" (?:charged?|debited|billed?|pay|payments?|purchased?|bought|costs?|owe[sd]?|due|fees?|used"
+    r" (?:charged?|debited|billed?|pay|payments?(?! method)|purchased?|bought|costs?|owe[sd]?|due|fees?|used"
     r"|on file|saved|registered|(?:i|we|you) have (?:your|an?|the)|i see|instead of|rather than|voucher|store credit"
     r"|paid(?! (?:\S+ ){0,3}back\b| to\b| with\b)"
     r"|gift cards?|credit note|points|cash|cheque|discount|deposit|shipping|taken|took|deducted|withheld|withdrew"
@@ -57,13 +58,6 @@ _OTHER_BUSINESS = re.compile(
     r"|reference|confirmation|tracking|code|zip|postcode)\b"
 )
 """What an amount or a card may be named for beside the operation: such a clause carries no field."""
-_ARRIVAL = re.compile(
-    r" (?:you|it|that|this|they|refund|money|amount|funds|A\d+) (?:will|should|can|may|might)(?: \w+){0,2}? "
-    r"(?:see|expect|find|receive|have|show|appear|arrive|land|reach|post|take"
-    r"|be (?:on|in|back|there|available|visible))\b"
-    r"| going back\b| on (?:its|the) way\b"
-)
-"""What is to come after all is done; its future is no plan."""
 _NOT_PLAIN = re.compile(
     r"^ (?:but|however|although|though|whereas)\b"
     r"| (?:still|yet|not|never|no|nothing|without|except|apart|aside|excluding|other than|will|shall|would|could|can"
@@ -79,7 +73,7 @@ def judge(heard: Heard, facts: ClaimFacts, locale: str = "en") -> Match:
     if locale.split("-", maxsplit=1)[0].lower() not in LOCALES:
         return Match(Verdict.NONE)
     reading = read(heard)
-    return _Judgement(reading, facts).match() if reading.clauses else Match(Verdict.NONE)
+    return _Judgement(reading, facts, heard.certain.split()).match() if reading.clauses else Match(Verdict.NONE)
 
 
 def claimed(heard: Heard, facts: ClaimFacts, locale: str = "en") -> Claim:
@@ -123,8 +117,9 @@ def relation(statement: Statement, needed: Said) -> str:
 class _Judgement:
     """One reply, weighed against one operation."""
 
-    def __init__(self, reading: Reading, facts: ClaimFacts) -> None:
+    def __init__(self, reading: Reading, facts: ClaimFacts, words: Sequence[str]) -> None:
         self._reading = reading
+        self._words = words
         self._facts = facts
         self._needed = _TELLS[facts.milestone]
         self._fields = Fields(reading, facts)
@@ -133,9 +128,9 @@ class _Judgement:
     def match(self) -> Match:
         ours = [said for said in self._statements if not self._of_another(said)]
         aside = [said for said in self._statements if self._of_another(said)]
-        if not ours and any(relation(said, self._needed) == "agrees" for said in aside):
+        if not ours and any(self._relation(said) == "agrees" for said in aside):
             return Match(Verdict.MISMATCH, spans={"claim": self._clause(aside[0]).span})
-        related = [(said, relation(said, self._needed)) for said in ours]
+        related = [(said, self._relation(said)) for said in ours]
         decided = [(said, how) for said, how in related if how != "open"]
         if not decided:
             verdict = Verdict.INTENT if related else Verdict.NONE
@@ -144,6 +139,9 @@ class _Judgement:
         if how == "against":
             return Match(Verdict.CONTRADICTED, spans={"claim": self._clause(last).span})
         return self._told(related)
+
+    def _relation(self, statement: Statement) -> str:
+        return "open" if self._clause(statement).doubted else relation(statement, self._needed)
 
     def _of_another(self, statement: Statement) -> bool:
         return self._fields.is_elsewhere(self._clause(statement))
@@ -167,14 +165,24 @@ class _Judgement:
         if any(state is Found.WRONG for state, _ in found.values()):
             return Match(Verdict.MISMATCH, affirmed, spans)
         complete = all(name in affirmed for name in self._facts.must_hear)
-        if not complete or self._is_taken_up_again(agreeing[-1], related):
+        if not complete or not self._is_plain(agreeing, carriers):
             return Match(Verdict.PARTIAL, affirmed, spans)
         return Match(Verdict.TOLD, affirmed, spans)
 
-    def _is_taken_up_again(self, last: int, related: Sequence[tuple[Statement, str]]) -> bool:
-        """Whether what is said to be done is planned or asked behind it."""
-        behind = [self._clause(said).text for said, how in related if how == "open" and said.clause > last]
-        return self._needed is Said.DONE and not all(map(_ARRIVAL.search, behind))
+    def _is_plain(self, agreeing: Sequence[int], carriers: Sequence[Clause]) -> bool:
+        """Whether all words are known that could turn the claim: those of its sentences, and of the next one behind.
+
+        Of the sentence before, only what is open has to be: a question, a condition, somebody else's words.
+        """
+        first = self._reading.clauses[agreeing[0]].sentence
+        last = max(clause.sentence for clause in (self._reading.clauses[agreeing[-1]], *carriers))
+        near = [
+            (number, clause)
+            for number, clause in enumerate(self._reading.clauses)
+            if first <= clause.sentence <= last + 1 or (clause.open and clause.sentence == first - 1)
+        ]
+        names = names_in(self._reading.tokens, self._words)
+        return is_known(near, agreeing, names, self._facts, self._needed)
 
     def _carriers(self, agreeing: Sequence[int], related: Sequence[tuple[Statement, str]]) -> Iterator[Clause]:
         """The clauses whose fields count: plain ones of the claim's sentences, and of the two behind the last."""
@@ -195,11 +203,11 @@ class _Judgement:
     def _carries(self, clause: Clause, speaks: str | None) -> bool:
         if clause.open or _OTHER_BUSINESS.search(clause.text):
             return False
-        if _ARRIVAL.search(clause.text):
+        if ARRIVAL.search(clause.text):
             return True
         return speaks is None and not _NOT_PLAIN.search(clause.text)
 
 
 def _blocks(clause: Clause, speaks: str | None) -> bool:
     """Whether a sentence behind the claim is about something new, so that nothing further belongs to it."""
-    return clause.open or (speaks is not None and not _ARRIVAL.search(clause.text))
+    return clause.open or (speaks is not None and not ARRIVAL.search(clause.text))

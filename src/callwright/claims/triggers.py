@@ -29,7 +29,8 @@ PSEUDO = _words(
     r"not (?:only|just)",
     r"(?:do|does|did|will|would) not (?:need|have|want) to(?: \w+)?",
     r"no longer (?:need|have) to",
-    r"need not|no need|do not worry|not to worry|no doubt|no sooner",
+    r"do not worry(?: about (?:it|that|a thing))?(?: any ?more| any longer)?",
+    r"need not|no need|not to worry|no doubt|no sooner",
     rf"(?:(?:was|were|is|are) )?no {_TROUBLE}",
     rf"not (?:an?|any) {_TROUBLE}",
     rf"without (?:any )?(?:\w+ )?(?:{_TROUBLE}|fail|charge|ado)",
@@ -39,7 +40,8 @@ PSEUDO = _words(
     r"(?:i|we) can (?:now )?(?:confirm|tell you|see|say|report|assure you)(?: that)?",
     r"before (?:telling|letting) you(?: know)?(?: that)?",
     r"(?:happy|glad|pleased|good|delighted) to (?:say|confirm|tell you|report|let you know|inform you|hear)(?: that)?",
-    r"just (?:to let you know|so you know)",
+    r"just (?:to let you know|so you know)|heard back",
+    r"while (?:we|i|you) (?:were|was|have been) (?:talking|speaking|chatting|waiting|holding|on hold)",
     r"want(?:ed)? (?:you to know|to let you know)(?: that)?",
     r"you will be (?:happy|glad|pleased) to (?:hear|know)(?: that)?",
     r"as (?:you )?(?:can see|asked|requested|wanted|said|wished|expected|promised|agreed|mentioned|discussed)",
@@ -74,17 +76,21 @@ TAKES_BACK = _first(
     r"(?:at least )?(?:that|this|it) (?:is|was) (?:what|how) (?:you|they|he|she|it|i was|i heard)",
     r"which .*\b(?:not|wrong|mistaken?|untrue|false|incorrect)|fingers crossed|touch wood|knock on wood",
     r"(?:but )?(?:for|to|under|in|on) (?:an? |the )?(?:different|other|another|wrong|somebody|someone)",
-    rf"{_BUT} (?:i|we) (?:may|might|could|must|should|have to|need to|would)",
     rf"(?:{_BUT} |then )?(?:\w+ ){{0,3}}(?:sent|took|pulled|got) (?:it|that|them) back$",
     rf"(?:{_BUT} |then )?(?:\w+ ){{0,3}}(?:charged|debited|taken)(?: \w+)? again$",
-    rf"{_BUT} (?:i|we) (?:can|could|do|did) not",
-    rf"{_BUT} .*\b(?:not|never) (?:\w+ )?(?:right|true|correct|sure|certain|reliable|left|arrived?|went|go)",
     rf"{_BUT} (?:that|this|it) (?:is|was) (?:for|about|on|from|with|in)",
 )
 """A later clause that turns those before it: it takes back, doubts, or says that another thing was meant."""
+DOUBTED = _first(
+    rf"{_BUT} (?:i|we) (?:may|might|could|must|should|have to|need to|would)",
+    rf"{_BUT} (?:i|we) (?:can|could|do|did|am|are) not",
+    rf"{_BUT} .*\b(?:not|never) (?:\w+ )?(?:right|true|correct|sure|certain|reliable|left|arrived?|went|go)",
+)
+"""A later clause that doubts what its speaker has claimed himself."""
 LET_KNOW = _words(r"let (?:me|us) know|call us|reach out|contact us|feel free|get in touch")
 OTHERS = _words(
-    r"says|said|saying|told|tells|claims?|claimed|mentioned|thinks|thought|heard|wrote|writes|reads|promised|wondered",
+    r"says|said(?! yes)|saying|told|tells|claims?|claimed|mentioned|thinks|thought|heard|wrote|writes|reads|promised",
+    r"wondered",
     r"report(?:s|ed)|show(?:s|ed|ing)|display(?:s|ed)|states|stated|indicates|suggests|tell(?:s|ing)? (?:me|us)",
     r"has it (?:that|down|as|recorded)|rumou?r has it|status (?:is|says|shows|reads)|marked|flagged|listed",
     r"(?:you|he|she|they) (?:are|were|is|was) (?:\w+ )?(?:telling|saying|claiming|asking)",
@@ -155,7 +161,8 @@ PARTING = _first(
 DONE_ANY = _words(
     r"(?:gone|went) (?:all the way )?through|is through|done(?! (?:with|for the day))",
     r"complete(?=$| (?:for|and|to|on|now|with|as|already|at|onto|today|~|A\d|N\d))",
-    r"completed|finished|finali[sz]ed|successful|succeeded|processed|taken care of|been made|all set|worked",
+    r"completed|finished|finali[sz]ed|successful|succeeded|processed|taken care of|been made|all set",
+    r"worked|cleared(?! (?:for|to|by|up))",
 )
 FAILED_ANY = _words(
     r"failed|failure|fell through|declined|refused|rejected|unsuccessful|(?:went|gone) wrong|has an error",
@@ -167,7 +174,9 @@ PENDING_ANY = _words(
     r"accepted|approved|authori[sz]ed|working on|queued|has been (?:started|received|scheduled)",
 )
 CANCELLED_ANY = _words(r"cancelled|withdrawn|called off|voided|stopped")
-REVERSED_ANY = _words(r"reversed|undone|bounced back|came back|charged back")
+REVERSED_ANY = _words(
+    r"reversed(?! (?:the|that|your) (?:\w+ )?(?:charge|payment|purchase))|undone|bounced back|came back|charged back"
+)
 PLANNED = (
     (Said.PENDING, _words(r"(?:will|let me|shall|can|could|to|would) (?:submit|request|initiate|start)")),
     (Said.CANCELLED, _words(r"(?:will|let me|shall|can|could|to|would|not) (?:cancel|withdraw|stop)")),
@@ -179,7 +188,8 @@ OTHER_THING = _words(
 )
 """What can be done, complete or sent back beside the operation."""
 SUBJECT = re.compile(
-    r" (?:your|the|an?|my|our|this|that|their|his|her) (?:\w+ )?(\w+) (?:is|are|was|were|has|have|had|went|did)\b"
+    r"(?<! for)(?<! of) (?:your|the|an?|my|our|this|that|their|his|her) (?:\w+ )?(\w+)"
+    r" (?:is|are|was|were|has|have|had|went|did)\b"
 )
 """A thing that something is said of."""
 OWN_SUBJECT = re.compile(

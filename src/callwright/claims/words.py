@@ -64,6 +64,10 @@ _WHOLE = {
 _NEGATED = re.compile(r"(do|does|did|is|are|was|were|has|have|had|could|would|should|might|must|need)n'?t")
 
 
+_TITLES = ("mr.", "mrs.", "ms.", "dr.")
+"""Their dot ends no sentence."""
+
+
 class Token(NamedTuple):
     """One token, and the number of the word that it was found in."""
 
@@ -126,6 +130,8 @@ def plain(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def _parts(word: str) -> tuple[str, ...]:
     folded = normalize("NFKC", word.translate(_QUOTES)).lower()
+    if folded in _TITLES:
+        return (folded[:-1],)
     return tuple(part for found in _TOKEN.findall(folded) for part in _written_out(found))
 
 

@@ -102,15 +102,14 @@ def _is_supported(said: Said, began_with: FactChanged | None, now: FactChanged) 
 
 
 def _names_it(heard: Heard, facts: ClaimFacts, said: Said, locale: str) -> bool:
-    return bool(facts.must_hear) and _worth(heard, facts, said, locale) is Verdict.TOLD
+    """Whether a claim has all that must be heard of an operation, in whatever words; only known ones tell it."""
+    match = judge(heard, replace(facts, milestone=TOLD_BY[said]), locale)
+    named = match.affirmed if match.verdict in (Verdict.TOLD, Verdict.PARTIAL) else ()
+    return bool(facts.must_hear) and all(name in named for name in facts.must_hear)
 
 
 def _names_another(heard: Heard, facts: ClaimFacts, said: Said, locale: str) -> bool:
-    return _worth(heard, facts, said, locale) is Verdict.MISMATCH
-
-
-def _worth(heard: Heard, facts: ClaimFacts, said: Said, locale: str) -> Verdict:
-    return judge(heard, replace(facts, milestone=TOLD_BY[said]), locale).verdict
+    return judge(heard, replace(facts, milestone=TOLD_BY[said]), locale).verdict is Verdict.MISMATCH
 
 
 def _is_alike(fact: FactChanged, other: FactChanged) -> bool:
