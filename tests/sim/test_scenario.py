@@ -269,6 +269,28 @@ def test_what_is_wrong_with_the_recorded_lines_is_told_before_a_call(app: Path) 
         load_scenario(changed(app, "scenario: check-in", "scenario: check-in"))
 
 
+@pytest.mark.parametrize(
+    ("provider", "more", "message"),
+    [
+        ("payments", "", "its action cancel needs the key provider"),
+        ("bank", "provider: {answers: sync}\n", r"names the provider 'bank'.*declare it with provider=\"payments\""),
+    ],
+)
+def test_an_action_is_played_with_the_stand_in_of_its_scenario(
+    app: Path, provider: str, more: str, message: str
+) -> None:
+    acting = cw.Agent("desk", model=cw.polyai(), instructions="You are a desk.")
+
+    @acting.action(kind="cancellation", provider=provider, must_hear=("subject",))
+    async def cancel(ctx: cw.Context[None], holding: cw.Spoken) -> cw.Terms:
+        """Cancel it."""
+        return cw.Terms("order:1")
+
+    path = changed(app, "line: {kind: phone}\n", f"{more}line: {{kind: phone}}\n")
+    with pytest.raises(ScenarioError, match=rf"check-in\.yaml:3:8: agent: .*{message}"):
+        load_scenario(path, lambda _entry: acting.tools)
+
+
 def test_what_is_wrong_with_the_rules_is_told_before_a_call(app: Path) -> None:
     rules = app / "hotel.model.yaml"
     text = rules.read_text("utf-8").replace("arguments: {surname:", "arguments: {name:")

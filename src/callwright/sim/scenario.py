@@ -99,6 +99,9 @@ LIMIT_MS: Ms = 120_000
 GAP_MS: Ms = 5_000
 """From the end of an earlier call to the next one, where its scenario names no other time."""
 
+STAND_IN = "payments"
+"""The name of the provider that a scenario opens, by which an action has to name it."""
+
 _LONGEST_MS: Ms = 6 * 3_600_000
 _AGENT = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _TRIGGER = re.compile(
@@ -229,7 +232,7 @@ def load_scenario(
     model = _part(parts["model"], "model")
     rules = _rules(model["rules"], path.parent)
     speech = _speech(model["rules"], rules)
-    tools = _tools(parts["agent"], tools_of) if tools_of else None
+    tools = _tools(parts["agent"], tools_of, has_provider="provider" in parts) if tools_of else None
     RulesModel.load(rules, speech, tools=tools)  # for its mistakes: they are told before a call, too
     expect = _expectations(parts["expect"], speech, metrics)
     before = _before(parts["before"], expect, clients) if "before" in parts else None
@@ -255,7 +258,7 @@ def load_scenario(
 
 
 def _behind(parts: Mapping[str, Field], steps: Callable[[Field], tuple[Step, ...]]) -> Behind:
-    """The world behind the agent. An action of an agent without a provider fails when the call is played."""
+    """The world behind the agent."""
     provider, timeout_ms = read_provider(parts["provider"]) if "provider" in parts else (None, TIMEOUT_MS)
     deps = parts["deps"].text() if "deps" in parts else None
     if deps is not None and not _AGENT.fullmatch(deps):
@@ -288,11 +291,18 @@ def _rules(field: Field, directory: Path) -> Path:
     )
 
 
-def _tools(field: Field, tools_of: ToolsOf) -> Mapping[str, Tool]:
+def _tools(field: Field, tools_of: ToolsOf, *, has_provider: bool) -> Mapping[str, Tool]:
     try:
-        return tools_of(field.text())
+        tools = tools_of(field.text())
     except UsageError as problem:
         raise field.error(str(problem)) from problem
+    for name, action in ((name, tool.action) for name, tool in tools.items() if tool.action is not None):
+        if not has_provider:
+            raise field.error(f"its action {name} needs the key provider, such as provider: {{answers: pending}}")
+        if action.provider != STAND_IN:
+            said = f"its action {name} names the provider {action.provider!r}; a scenario has a stand-in alone"
+            raise field.error(f'{said}: declare it with provider="{STAND_IN}" to play it')
+    return tools
 
 
 def _speech_beside(rules: Path) -> Path:
