@@ -83,10 +83,14 @@ def command(
     \b
     list                what was asked for, how far it is, and what is owed
     show OP             everything that is known of one operation
-    problems            what does not agree in the record, and what waits for a person; exit 1 if there is anything
-    reconcile [OP]      ask the provider about it, or about all that is open; nothing is sent
-    settle OP OUTCOME   take in what a person found out: applied, not_applied, cancelled or reversed
-    settle OP WORD      take it off the list: seen_to (a person has), or told (its caller has been told)
+    problems            what does not agree in the record, and what waits for a
+                        person; exit 1 if there is anything
+    reconcile [OP]      ask the provider about it, or about all that is open;
+                        nothing is sent
+    settle OP OUTCOME   take in what a person found out: applied, not_applied,
+                        cancelled or reversed
+    settle OP WORD      take it off the list: seen_to (a person has), or told
+                        (its caller has been told)
     """
     asked = Asked(names, reference, is_json)
     with closing(Ledger(SQLiteStore(db), [_load(each) for each in providers])) as ledger:

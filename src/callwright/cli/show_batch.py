@@ -199,7 +199,8 @@ def said(against: Against) -> Iterator[tuple[str, str]]:
     some = [found for found in against.differences if found.equal < found.pairs]
     yield (
         "legend",
-        "diff is the median of this less other on the same seed; + pairs in which this is better, - worse, = equal",
+        "diff is the median of this less other on the same seed; + pairs in which this is better, - worse, = equal; "
+        "of figures that are better neither way (heard_ms): + lower, - higher",
     )
     for found in some:
         if found.is_shown:
