@@ -111,6 +111,18 @@ def test_i1_a_line_and_the_whole_of_an_order_share_its_cap(name: str) -> None:
     assert len({effect.effect_id for effect in record.book}) == 1
 
 
+def test_one_reply_serves_a_murmur_and_the_confirmation() -> None:
+    record = call("mm-hmm-gap")
+    murmur = next(line for line in record.caller_lines if line.line_id == "mm-hmm")
+    bye = next(line for line in record.caller_lines if line.line_id == "thats-all")
+    rows = list(map(json.loads, record.trace.splitlines()[1:]))
+    began = [row[0] for row in rows if row[2] == "ResponseStarted"]
+    heard = [row[0] for row in rows if row[2] == "RecordTold" and row[3]["state"] == "heard"]
+    assert sum(murmur.ended_ms < at_ms < bye.started_ms for at_ms in began) == len(heard) == 1
+    assert sum(row[2] == "RequestReply" for row in rows) == 1
+    assert murmur.ended_ms < heard[0] < bye.started_ms
+
+
 def test_i17_the_confirmation_of_one_order_leaves_the_other_owed() -> None:
     record = call("two-orders")
     told = [row for row in map(json.loads, record.trace.splitlines()) if row[1:3] == ["do", "RecordTold"]]

@@ -18,7 +18,7 @@ from callwright.core.playout import Playing
 from callwright.core.ports import PlayedReports
 from callwright.core.session import Can, Session
 from callwright.core.stalls import HANGS_MS
-from callwright.core.turns import REPLY_PATIENCE_MS
+from callwright.core.turns import REPLY_PATIENCE_MS, Floor
 from callwright.ids import EventId, ItemId, ResponseId, ToolCallId
 
 
@@ -47,7 +47,7 @@ anything = st.one_of(
     st.sampled_from([on.ModelConnected(), on.SessionReady(), on.TimerFired()]),
 )
 endings = st.sampled_from([on.LineClosed("caller", "hung up"), on.ModelClosed(1006, ""), on.HangUpRequested("done")])
-capabilities = st.sampled_from([EVERYTHING, EVERYTHING, EVERYTHING, Can.TRUNCATE, Can(0)])
+capabilities = st.sampled_from([EVERYTHING, EVERYTHING, EVERYTHING | Can.MERGE, Can.TRUNCATE, Can(0)])
 HANGS_UP = (on.ModelClosed, on.HangUpRequested)
 PROGRESS = (on.AudioReceived, on.ResponseStarted, on.ToolCalled, on.LinePlayed, on.MarkReturned)
 TO_LINE_OR_MODEL = (*do.LineCommand.__args__, *do.ModelCommand.__args__)
@@ -116,8 +116,8 @@ class World(RuleBasedStateMachine):
                 self.open_response, self.asked = response, None
             case on.ResponseEnded(response) if response == self.open_response:
                 self.open_response = None
-            case on.SpeechStarted():
-                self.asked = None
+            case on.SpeechStopped():
+                self.asked = None  # what is due from here on is the answer to the turn
             case on.RequestRefused(event_id=named) if self.asked is not None and named == self.asked.event_id:
                 self.asked = None
             case on.ToolCalled(tool_call_id=call) if self.session.pickup.stage is not Stage.OVER:
@@ -151,6 +151,8 @@ class World(RuleBasedStateMachine):
                     assert self.open_response is None, "one response at a time"
                     assert self.asked is None or self.now_ms - self.asked_ms >= REPLY_PATIENCE_MS
                     assert self.session.pickup.stage is Stage.READY
+                    is_over_caller = self.session.turns.floor is Floor.HELD
+                    assert not is_over_caller or Can.MERGE in self.session.plan.can, "nor while the caller speaks"
                     self.asked, self.asked_ms = command, self.now_ms
                 case do.StartTool(tool_call_id, name):
                     assert tool_call_id not in self.started, "a call is dispatched once"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.core.drive import BOTH_LINES, CANCELLED, Call, FakeLine, ended
+from tests.core.drive import BOTH_LINES, CANCELLED, EVERYTHING, Call, FakeLine, ended
 from tests.core.telling import DONE, OP, OTHER, SENTENCES, TOOLS, fact
 
 from callwright.claims.facts import OUTCOMES, Milestone
@@ -13,6 +13,7 @@ from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.commands import Telling
 from callwright.core.pickup import Stage
+from callwright.core.session import Can
 from callwright.core.told import ASKS_MAX
 from callwright.core.turns import Floor
 from callwright.ids import ItemId, ResponseId, ToolCallId
@@ -38,9 +39,11 @@ texts = st.none() | st.sampled_from([*TEXTS])
 class Teller(RuleBasedStateMachine):
     """A call, what its record says, and what the caller's ear got."""
 
-    @initialize(reports=st.sampled_from(BOTH_LINES), lag_ms=st.sampled_from([0, 400]))
-    def begin(self, reports, lag_ms):
-        self.call = Call(FakeLine(reports, lag_ms), tools=TOOLS, latency_ms=0)
+    @initialize(
+        reports=st.sampled_from(BOTH_LINES), lag_ms=st.sampled_from([0, 400]), more=st.sampled_from([Can(0), Can.MERGE])
+    )
+    def begin(self, reports, lag_ms, more):
+        self.call = Call(FakeLine(reports, lag_ms), tools=TOOLS, latency_ms=0, can=EVERYTHING | more)
         self.facts: dict[str, on.FactChanged] = {}
         self.count = 0
         self.open: ResponseId | None = None
@@ -111,13 +114,19 @@ class Teller(RuleBasedStateMachine):
         self.give(ended(response, status))
 
     @precondition(lambda self: self.is_ready() and self.call.session.turns.floor in CAN_BE_TAKEN)
-    @rule(turn_ms=st.sampled_from([300, 1_500]))
-    def the_caller_talks(self, turn_ms):
+    @rule(turn_ms=st.sampled_from([300, 1_500]), meanwhile=st.sampled_from([None, None, "settled", "refused"]))
+    def the_caller_talks(self, turn_ms, meanwhile=None):
         self.count += 1
-        item = ItemId(f"u{self.count}")
+        item, asks = ItemId(f"u{self.count}"), len(self.call.done(do.RequestReply))
         self.give(on.SpeechStarted(item, 0))
         if self.open is not None:
             self.the_response_ends(CANCELLED)
+        if meanwhile is not None:
+            self.the_record_changes(OP, Milestone.CONFIRMED, ours=True)
+        if meanwhile == "refused" and self.call.session.turns.floor is Floor.HELD:
+            self.a_request_is_refused()
+        asks = len(self.call.done(do.RequestReply)) - asks
+        assert asks <= (Can.MERGE in self.call.session.plan.can), "once while he speaks, where that is merged"
         self.give(on.SpeechStopped(item, 0), at_ms=self.call.now_ms + turn_ms)
 
     @precondition(lambda self: self.retrievals())
@@ -150,7 +159,7 @@ class Teller(RuleBasedStateMachine):
             if known.is_ours and is_outcome:
                 assert last is not None
                 assert (last.version, last.state in (Telling.HEARD, Telling.DEFERRED)) == (known.version, True)
-        deferred = [op_id for op_id in self.facts if self.last_state(op_id) is Telling.DEFERRED]
+        deferred = [op_id for op_id, known in self.facts.items() if self.last_state(op_id, known) is Telling.DEFERRED]
         assert [each.op_id for each in self.call.session.untold()] == deferred
 
     # --- what always holds -----------------------------------------------------------------------------------------
@@ -164,8 +173,9 @@ class Teller(RuleBasedStateMachine):
     def records(self) -> list[do.RecordTold]:
         return self.call.done(do.RecordTold)
 
-    def last_state(self, op_id: str) -> Telling | None:
-        return next((each.state for each in reversed(self.records()) if each.op_id == op_id), None)
+    def last_state(self, op_id: str, known: on.FactChanged) -> Telling | None:
+        of_it = [each.state for each in self.records() if (each.op_id, each.version) == (op_id, known.version)]
+        return of_it[-1] if of_it else None
 
     def check(self) -> None:
         for _, command in self.call.log[self.seen :]:

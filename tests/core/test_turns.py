@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.core.drive import R1, R2
 from tests.core.machines import snapshot, written_rows
 
@@ -20,12 +20,16 @@ QUIET ASKED -> ASKED
 QUIET REFUSED -> QUIET
 CALLER SPEECH_STOPPED -> AWAITED
 CALLER RESPONSE_STARTED -> OVERLAP
+CALLER ASKED -> HELD
 CALLER REFUSED -> CALLER
+HELD SPEECH_STOPPED -> AWAITED
+HELD RESPONSE_STARTED -> OVERLAP
+HELD REFUSED -> HELD
 AWAITED SPEECH_STARTED -> CALLER
 AWAITED RESPONSE_STARTED -> REPLY
 AWAITED REFUSED -> AWAITED
 AWAITED WAITED -> QUIET
-ASKED SPEECH_STARTED -> CALLER
+ASKED SPEECH_STARTED -> HELD
 ASKED RESPONSE_STARTED -> REPLY
 ASKED REFUSED -> QUIET
 ASKED WAITED -> QUIET
@@ -53,6 +57,7 @@ CUES: dict[Cue, Callable[[Turns], object]] = {
 WAY = {
     Floor.QUIET: [],
     Floor.CALLER: [Cue.SPEECH_STARTED],
+    Floor.HELD: [Cue.SPEECH_STARTED, Cue.ASKED],
     Floor.AWAITED: [Cue.SPEECH_STARTED, Cue.SPEECH_STOPPED],
     Floor.ASKED: [Cue.ASKED],
     Floor.REPLY: [Cue.RESPONSE_STARTED],
@@ -62,8 +67,8 @@ WAY = {
 PAIRS = [(floor, cue) for floor in Floor for cue in Cue]
 
 
-def at(floor: Floor) -> Turns:
-    turns = Turns()
+def at(floor: Floor, *, merges: bool = False) -> Turns:
+    turns = Turns(merges=merges)
     for cue in WAY[floor]:
         CUES[cue](turns)
     assert turns.floor is floor
@@ -104,6 +109,41 @@ def test_a_reply_may_be_asked_for_on_a_free_floor_only(floor):
     turns = at(floor)
     turns.want_reply()
     assert not turns.may_ask()
+
+
+@pytest.mark.parametrize("floor", [floor for floor in Floor if floor not in (Floor.QUIET, Floor.CALLER)])
+def test_where_the_server_merges_requests_it_may_be_asked_for_while_the_caller_speaks_too_and_nowhere_else(floor):
+    turns = at(floor, merges=True)
+    turns.want_reply()
+    assert not turns.may_ask()
+    speaking = at(Floor.CALLER, merges=True)
+    assert not speaking.may_ask(), "nobody wants one"
+    speaking.want_reply()
+    assert speaking.may_ask()
+
+
+@pytest.mark.parametrize("first", [Floor.CALLER, Floor.ASKED])
+def test_a_reply_is_asked_for_once_in_a_turn_also_if_that_is_refused(first):
+    """It may have been asked for just before the turn: the server holds that request as well."""
+    turns = at(first, merges=True)
+    turns.want_reply()
+    CUES[Cue.ASKED if first is Floor.CALLER else Cue.SPEECH_STARTED](turns)
+    turns.refused()
+    turns.want_reply()
+    assert not turns.may_ask()
+    turns.speech_stopped(0)
+    turns.speech_started()
+    assert turns.may_ask(), "and again in the next one"
+
+
+def test_a_request_that_was_held_and_not_answered_is_made_again_after_the_turn():
+    """Whether the server took the sound for a turn or not, the reply was asked for."""
+    turns = at(Floor.HELD, merges=True)
+    assert turns.next_deadline_ms() is None
+    turns.speech_stopped(1_000)
+    assert not turns.timer(999 + REPLY_PATIENCE_MS)
+    assert turns.timer(1_000 + REPLY_PATIENCE_MS)
+    assert turns.may_ask()
 
 
 def test_a_response_that_starts_later_serves_the_wish():
@@ -171,8 +211,12 @@ class TurnsMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns = Turns()
         self.now_ms = 0
+
+    @initialize(merges=st.booleans())
+    def begin(self, merges):
+        self.turns = Turns(merges=merges)
+        self.merges = merges
 
     def give(self, cue: Cue, act: Callable[[], object]) -> None:
         before, floor = snapshot(self.turns), self.turns.floor
@@ -240,7 +284,8 @@ class TurnsMachine(RuleBasedStateMachine):
 
     @invariant()
     def asking_is_possible_on_a_free_floor_only(self):
-        assert not self.turns.may_ask() or (self.turns.floor is Floor.QUIET and self.turns.is_reply_wanted)
+        is_free = self.turns.floor is Floor.QUIET or (self.merges and self.turns.floor is Floor.CALLER)
+        assert not self.turns.may_ask() or (is_free and self.turns.is_reply_wanted)
 
 
 TestTurnsMachine = TurnsMachine.TestCase

@@ -1,6 +1,7 @@
 """What the record says, as a rules model reads it from history and passes it on; each history is written by hand."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,14 @@ def test_a_passive_note_is_left_out_of_the_answer_to_a_turn_at_its_rate() -> Non
     history = ASKED, REFUND_CALL, note(DONE), caller("ask-hours")
     assert lines(reply(desk(), *history)) == ["hours"]
     assert lines(reply(desk(ignores_passive_note=0), *history)) == ["hours", "refunded-visa"]
+
+
+def test_what_was_asked_for_during_a_turn_is_told_behind_the_answer_to_it_and_once() -> None:
+    asked = replace(caller("ask-hours"), has_request=True)
+    assert lines(reply(desk(), ASKED, REFUND_CALL, note(DONE), asked)) == ["hours", "refunded-visa"]
+    assert lines(reply(desk(refuses_to_say=1), ASKED, REFUND_CALL, note(DONE), asked)) == ["hours", "anything-else"]
+    asked = replace(caller("did-it-go-through"), has_request=True)
+    assert lines(reply(desk(), ASKED, REFUND_CALL, note(DONE), asked)) == ["refunded-visa"]
 
 
 @pytest.mark.parametrize(

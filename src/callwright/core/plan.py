@@ -18,6 +18,8 @@ class Can(Flag):
     TRUNCATE = auto()
     RETRIEVE = auto()
     CANCEL = auto()
+    MERGE = auto()
+    """To answer a request for a reply that comes while the caller speaks, and his turn, with one reply."""
 
 
 class Keep(Enum):

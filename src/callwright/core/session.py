@@ -45,7 +45,7 @@ from callwright.core.playout import Playout
 from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
 from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
-from callwright.core.turns import Floor, Turns
+from callwright.core.turns import SPEAKING, Turns
 from callwright.errors import IllegalTransition
 from callwright.ids import Ms, ResponseId, ToolCallId
 
@@ -62,7 +62,7 @@ class Session:
         self.plan = plan
         self.ending: Ending | None = None
         self.pickup = Pickup()
-        self.turns = Turns()
+        self.turns = Turns(merges=Can.MERGE in plan.can)
         self.playout = Playout(rate_hz=plan.output_rate_hz, reports=plan.reports)
         self.heard = HeardRecord()
         self.tools = ToolCalls(plan.tools)
@@ -224,7 +224,7 @@ class Session:
                 self._out.add(do.StartTool(event.tool_call_id, event.name, event.arguments))
                 if self.tools.after(event.tool_call_id) is AfterOutput.HANG_UP:
                     self._leave.begin(event, now_ms)
-                    if self.turns.floor in (Floor.CALLER, Floor.OVERLAP):
+                    if self.turns.floor in SPEAKING:
                         self._leave.withdraw(Withdrawal.TALKED_OVER, now_ms)
             case Verdict.UNKNOWN:
                 names = ", ".join(self.plan.tools) or "none"
@@ -345,10 +345,11 @@ class Session:
         self._leave.withdraw(Withdrawal.TALKED_OVER, now_ms)
 
     def _join(self, now_ms: Ms) -> None:
+        if self.pickup.stage is not Stage.OVER:
+            self._asking.stalls.look(now_ms)
         self._cuts.take_played_out(now_ms)
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:
-            self._asking.stalls.look(now_ms)
             self._telling.settled(self.heard.take_settled(), now_ms)
         self._asking.gather(now_ms)
         is_model_there = self.pickup.stage is Stage.READY

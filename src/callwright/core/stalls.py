@@ -17,7 +17,7 @@ from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Can
 from callwright.core.playout import Playout
 from callwright.core.telling import Tellings
-from callwright.core.turns import Floor, Turns
+from callwright.core.turns import SPEAKING, Floor, Turns
 from callwright.ids import Ms, ResponseId
 
 HANGS_MS: Ms = 10_000
@@ -27,7 +27,7 @@ LISTEN_MS: Ms = 5_000
 QUIET_MS: Ms = 10_000
 """How long it is quiet before his turn counts as over; servers wait up to 8 s for the rest of a sentence."""
 
-_PATIENCE_MS = {Floor.REPLY: HANGS_MS, Floor.OWED: HANGS_MS, Floor.CALLER: LISTEN_MS, Floor.OVERLAP: LISTEN_MS}
+_PATIENCE_MS = {Floor.REPLY: HANGS_MS, Floor.OWED: HANGS_MS, **dict.fromkeys(SPEAKING, LISTEN_MS)}
 """Whatever is waited for on each of these floors; on the others nothing is open."""
 
 
@@ -41,8 +41,8 @@ class Stalls:
         self._lull = lull
         self._telling = telling
         self._out = out
-        self._open: tuple[Floor, ResponseId | None, int] | None = None
-        """What is open: the floor, its response and its turn."""
+        self._open: tuple[Ms | None, ResponseId | None, int] = (None, None, 0)
+        """What is open: how long it may bring nothing (None: nothing is), its response and its turn."""
         self._since_ms: Ms = 0
         """Since when nothing has come of it; ahead of now while the line plays what came."""
         self._is_listening = False
@@ -62,7 +62,7 @@ class Stalls:
     def look(self, now_ms: Ms) -> None:
         """End what has stalled."""
         turns = self._turns
-        is_open = (turns.floor, turns.response_id, turns.caller_turns)
+        is_open = (_PATIENCE_MS.get(turns.floor), turns.response_id, turns.caller_turns)
         if is_open != self._open:
             self._stop_listening()
             self._open, self._since_ms = is_open, max(now_ms, self._since_ms if turns.floor is Floor.REPLY else 0)
@@ -84,7 +84,7 @@ class Stalls:
 
     def next_deadline_ms(self) -> Ms | None:
         """When what is open counts as stalled."""
-        patience_ms = _PATIENCE_MS.get(self._open[0]) if self._open and not self._is_loud else None
+        patience_ms = None if self._is_loud else self._open[0]
         return None if patience_ms is None else self._since_ms + (QUIET_MS if self._is_listening else patience_ms)
 
     def is_given_up(self, response_id: ResponseId) -> bool:

@@ -10,9 +10,12 @@ server        started stopped   started  cancelled stopped
 floor   QUIET │ CALLER │ AWAITED │ REPLY │ OVERLAP │ CALLER │ AWAITED │ ...
 ```
 
-A wish for a reply is kept until the floor is free. A response that starts after the wish was made serves it, as
-its history holds what the wish was about. A refused request brings the wish back: the response that was in the
-way began before the request arrived, so it may not have seen it. Requests are bounded by ``ASKS_MAX``.
+A wish for a reply is kept until the floor is free. Where the server merges requests it is asked for while the caller
+speaks, too, once in a turn of his: the server holds the request, and one reply answers it and the turn.
+
+A response that starts after the wish was made serves it, as its history holds what the wish was about. A refused
+request brings the wish back: the response that was in the way began before the request arrived, so it may not have seen
+it. A wish that was asked for ``ASKS_MAX`` times is given up.
 """
 
 from __future__ import annotations
@@ -37,6 +40,8 @@ class Floor(Enum):
     """Nobody speaks and no response is open."""
     CALLER = auto()
     """The caller speaks; no response is open."""
+    HELD = auto()
+    """The same, and a reply was asked for: it is not asked for again in this turn."""
     AWAITED = auto()
     """The caller's turn is over; the server owes the reply."""
     ASKED = auto()
@@ -71,12 +76,16 @@ TURNS: Table[Floor, Cue] = Table(
         (Floor.QUIET, Cue.REFUSED): Floor.QUIET,
         (Floor.CALLER, Cue.SPEECH_STOPPED): Floor.AWAITED,
         (Floor.CALLER, Cue.RESPONSE_STARTED): Floor.OVERLAP,
+        (Floor.CALLER, Cue.ASKED): Floor.HELD,
         (Floor.CALLER, Cue.REFUSED): Floor.CALLER,
+        (Floor.HELD, Cue.SPEECH_STOPPED): Floor.AWAITED,
+        (Floor.HELD, Cue.RESPONSE_STARTED): Floor.OVERLAP,
+        (Floor.HELD, Cue.REFUSED): Floor.HELD,
         (Floor.AWAITED, Cue.SPEECH_STARTED): Floor.CALLER,
         (Floor.AWAITED, Cue.RESPONSE_STARTED): Floor.REPLY,
         (Floor.AWAITED, Cue.REFUSED): Floor.AWAITED,
         (Floor.AWAITED, Cue.WAITED): Floor.QUIET,
-        (Floor.ASKED, Cue.SPEECH_STARTED): Floor.CALLER,
+        (Floor.ASKED, Cue.SPEECH_STARTED): Floor.HELD,
         (Floor.ASKED, Cue.RESPONSE_STARTED): Floor.REPLY,
         (Floor.ASKED, Cue.REFUSED): Floor.QUIET,
         (Floor.ASKED, Cue.WAITED): Floor.QUIET,
@@ -92,13 +101,18 @@ TURNS: Table[Floor, Cue] = Table(
     },
 )
 
+SPEAKING = (Floor.CALLER, Floor.HELD, Floor.OVERLAP)
+"""The caller speaks."""
 _WAITING = (Floor.AWAITED, Floor.ASKED)
 
 
 class Turns:
     """The floor of one call."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, merges: bool = False) -> None:
+        """``merges`` says that the server answers a request that comes while the caller speaks with his turn."""
+        self._free = (Floor.QUIET, Floor.CALLER) if merges else (Floor.QUIET,)
+        """Where a reply may be asked for."""
         self.floor = TURNS.start
         self.response_id: ResponseId | None = None
         """The open response."""
@@ -142,11 +156,11 @@ class Turns:
         self._asks = 0
 
     def may_ask(self) -> bool:
-        """Whether a reply is wanted, the floor is free and the bound is not reached."""
-        return self.is_reply_wanted and self.floor is Floor.QUIET and self._asks < ASKS_MAX
+        """Whether a reply is wanted and the floor is free for asking."""
+        return self.is_reply_wanted and self.floor in self._free
 
     def asked(self, now_ms: Ms) -> None:
-        """A reply was asked for. Raises IllegalTransition unless the floor is free."""
+        """A reply was asked for. Raises IllegalTransition while a response is open, due or asked for."""
         self._move(Cue.ASKED, now_ms)
         self._asks += 1
 
@@ -156,20 +170,20 @@ class Turns:
         Unless it is no longer wanted: whoever wished for it sees for himself whether that response has served him.
         """
         self._move(Cue.REFUSED)
-        self.is_reply_wanted = is_still_wanted
+        self.is_reply_wanted = is_still_wanted and self._asks < ASKS_MAX
 
     def next_deadline_ms(self) -> Ms | None:
         """When a reply that is due counts as not coming."""
         return self._deadline_ms
 
     def timer(self, now_ms: Ms) -> bool:
-        """Handle the deadline; true if a due reply did not come (it is then wished for)."""
+        """Handle the deadline; true if a due reply did not come (it is then wished for, up to the bound)."""
         if self._deadline_ms is None or now_ms < self._deadline_ms:
             return False
         if self.floor is Floor.AWAITED:
             self._asks = 0
         self._move(Cue.WAITED)
-        self.is_reply_wanted = True
+        self.is_reply_wanted = self._asks < ASKS_MAX
         return True
 
     def _move(self, given: Cue, now_ms: Ms = 0) -> None:

@@ -471,7 +471,7 @@ def _without_cards(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
 
 def _verbs(profile: Profile) -> Can:
     """What this provider can be asked; not what it holds of a cut item, where that is never a text."""
-    can = Can(0)
+    can = Can.MERGE if Feature.MERGED_REQUESTS in profile.features else Can(0)
     for verb, wire_type in _VERBS.items():
         if wire_type in profile.client_events:
             can |= verb

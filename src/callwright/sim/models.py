@@ -22,6 +22,8 @@ class CallerSaid:
 
     item_id: ItemId
     text: str
+    has_request: bool = False
+    """A client asked for a reply while he spoke, and the one to this turn is to answer that, too."""
 
 
 @dataclass(frozen=True, slots=True)

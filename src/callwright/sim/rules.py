@@ -11,8 +11,8 @@ history, so a history that is right is continued at the right word, and one that
 The notice that an agent must give, that it is a machine, opens every reply until history holds it whole.
 
 What an app's record says comes into history as a tool's output or as a system message. The model passes on the latest
-such fact when it is asked for a reply and the caller's turn is answered, or when he asks for it; a fact that stands
-there as a passive note it leaves unsaid.
+such fact when it is asked for a reply (behind the answer to a turn, if it was asked then), or when the caller asks
+for it; a fact that stands there as a passive note it leaves unsaid.
 
 What live models were seen to do now and then is in the file as a behavior with its rate and the source of the figure.
 """
@@ -117,15 +117,22 @@ class RulesModel:
         fact = self._untold_fact(history)
         if turn is not None:
             reply = self._answer(turn, history, rng)
-            if not fact or reply.tool or fact.says.clips == reply.clips or self._shows("ignores_passive_note", rng):
+            if not fact or reply.tool or any(reply.clips == saying.clips for saying in fact.sayings):
                 return reply
-            return Reply(reply.clips + fact.says.clips)
+            told = self._passed_on(fact, turn, rng)
+            return reply if told == reply.clips else Reply(reply.clips + told)
         if fact:
             return Reply(self._telling(fact, rng))
         if untold := self._untold(history):
             return Reply(untold.clips)
         has_begun = any(isinstance(item, (CallerSaid, AgentSaid)) for item in history)
         return Reply((self._rules.nothing_to_go_on if has_begun else self._rules.opening).clips)
+
+    def _passed_on(self, fact: Fact, turn: CallerSaid, rng: random.Random) -> tuple[Clip, ...]:
+        """What is said of a fact behind the answer to a turn."""
+        if turn.has_request:
+            return self._telling(fact, rng)
+        return () if self._shows("ignores_passive_note", rng) else fact.says.clips
 
     def _answer(self, turn: CallerSaid, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
         rules = self._rules

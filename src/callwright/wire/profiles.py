@@ -47,6 +47,7 @@ class Feature(Enum):
     SPOKEN_ARGUMENTS = "a string argument marked poly_spoken is spoken while its tool runs"
     OUT_OF_BAND = "a response with conversation none leaves the history alone"
     METADATA = "the metadata of a request come back in its response"
+    MERGED_REQUESTS = "a request for a reply while the caller speaks is held: one reply answers it and the turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ POLYAI: Final = Profile(
     ),
     input_formats=(PCM16_24K, PCM16_16K, PCMU),
     output_format=PCM16_24K,
-    features=frozenset({Feature.SPOKEN_ARGUMENTS}),
+    features=frozenset({Feature.SPOKEN_ARGUMENTS, Feature.MERGED_REQUESTS}),
     cut_suffix="-",
     call_id_max=37,
 )

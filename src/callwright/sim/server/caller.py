@@ -149,7 +149,7 @@ class CallerTurns:
         item_id = self._item_id or ItemId(self._names.next("item"))
         self._item_id = None
         text = self._words(ended.audio)
-        self._teller.committed(item_id, self._history.append(CallerSaid(item_id, text)))
+        self._teller.committed(item_id, self._history.append(CallerSaid(item_id, text, self._replies.is_held)))
         answered_ms = self._replies.turn_ended(now_ms, mark_ms, wants_reply=wants_reply)
         if not self._config.transcribes:
             return

@@ -17,7 +17,6 @@ class Habit(Enum):
     """Something that a server of one dialect does and another does not."""
 
     CONFIRMS_BARGE_IN = "over a reply it is judged what kind of sound is heard before it counts as the caller's turn"
-    MERGES_REQUESTS = "a request that comes while the caller speaks is held: one reply answers it and the turn"
     WRITES_ALONG = "words and arguments are told in pieces, and then whole"
     TELLS_LIMITS = "each response begins with the account's rate limits"
 
@@ -57,7 +56,7 @@ _BY_VOICE = {
 }
 
 DIALECTS = {
-    "polyai": Dialect(POLYAI, "dialog-rsn-1", habits=(Habit.CONFIRMS_BARGE_IN, Habit.MERGES_REQUESTS)),
+    "polyai": Dialect(POLYAI, "dialog-rsn-1", habits=(Habit.CONFIRMS_BARGE_IN,)),
     "openai": Dialect(
         OPENAI,
         OPENAI.model,

@@ -80,7 +80,8 @@ class Replies:
         """How many there have been."""
         self._open: _Response | None = None
         self._audible_until_ms: Ms = 0
-        self._is_held = False
+        self.is_held = False
+        """Whether a request waits for the end of the caller's turn."""
         self._when_done: list[tuple[Ms, Action]] = []
 
     def is_audible(self, now_ms: Ms) -> bool:
@@ -91,6 +92,10 @@ class Replies:
     def can_be_cut(self) -> bool:
         """Whether a response is open that has not given out all that it has."""
         return self._open is not None and any(step in (Step.CHUNK, Step.CALL) for _, step in self._open.steps)
+
+    @property
+    def _merges(self) -> bool:
+        return Feature.MERGED_REQUESTS in self._settings.speaks.profile.features
 
     def when_done(self, delay_ms: Ms, action: Action) -> None:
         """Do something so long after the open response has ended, or after now if none is open."""
@@ -108,8 +113,8 @@ class Replies:
         seen = self._history.items if asked.input is None else self._history.context(asked.input)
         if isinstance(seen, Refusal):
             return seen
-        if caller_speaks and self._settings.has(Habit.MERGES_REQUESTS):
-            self._is_held = True
+        if caller_speaks and self._merges:
+            self.is_held = True
         else:
             self._begin(seen, asked, now_ms, now_ms, self._settings.asked_answer_ms)
         return None
@@ -119,9 +124,9 @@ class Replies:
 
         Returns when that begins to be heard; now, if there is none.
         """
-        if not (wants_reply or self._is_held):
+        if not (wants_reply or self.is_held):
             return now_ms
-        if self._open is not None and not self._settings.has(Habit.MERGES_REQUESTS):
+        if self._open is not None and not self._merges:
             self._teller.refused(_in_the_way(self._open), None)
             return now_ms
         self._finish(now_ms)
@@ -130,7 +135,7 @@ class Replies:
     def _begin(
         self, seen: Sequence[HistoryItem], asked: ResponseParams, now_ms: Ms, from_ms: Ms, delay_ms: MsRange
     ) -> Ms:
-        self._is_held = False
+        self.is_held = False
         self.count += 1
         reply = self._model.reply(seen, self._model_rng)
         pause_ms, render = self._settings.sentence_pause_ms, self._common.samples.render
