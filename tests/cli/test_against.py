@@ -11,6 +11,9 @@ import pytest
 from click.testing import Result
 from tests.cli.calling import callwright, variant
 
+from callwright.cli.junit import as_junit
+from callwright.cli.options import Setup
+from callwright.cli.playing import make_plan
 from callwright.cli.show_batch import Against, said, seeds
 from callwright.measure.compare import Call, Side, compared
 
@@ -168,6 +171,12 @@ def test_junit_has_a_case_for_each_seed_and_tells_a_failure_from_a_call_that_was
     problems = list(root.iterfind("*/testcase/*"))
     assert [problem.get("message") for problem in problems] == result.stderr.splitlines()
     assert [problem.get("type") for problem in problems] == [*["unheard_words_in_transcript"] * 2, *["void"] * 2]
+
+
+def test_a_scenario_of_which_no_run_was_finished_is_an_error_in_junit() -> None:
+    (suite,) = ET.fromstring(as_junit([], [make_plan("check-in", Setup())]).partition("?>")[2])
+    assert dict(suite.attrib) == {"name": "check-in, callwright", "tests": "1", "failures": "0", "errors": "1"}
+    assert [problem.get("message") for problem in suite.iterfind("testcase/error")] == ["no run was finished"]
 
 
 def test_markdown_is_printed_instead_of_the_tables() -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
+from callwright.cli.playing import Plan
 from callwright.cli.show_batch import Measured, remark
 from callwright.measure.batch import RunResult
 
@@ -13,30 +14,47 @@ _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 """What XML 1.0 has no way to write."""
 
 
-def as_junit(batches: Sequence[Measured]) -> str:
+def as_junit(batches: Sequence[Measured], unplayed: Sequence[Plan] = ()) -> str:
     """The document. A run that failed is a failure; one that is void or censored is an error, for it was not tried.
 
+    So is a batch of which no run was finished (``unplayed``): what is not there must not look as if all had held.
     The time of a case is the length of the model's connection, in seconds of the call's own clock.
     """
     root = ET.Element("testsuites", name="callwright")
     for batch in batches:
         _suite(root, batch)
+    for plan in unplayed:
+        suite = _named(root, plan)
+        _missing(suite, "no run was finished")
+        _count(suite)
     ET.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, "unicode") + "\n"
 
 
 def _suite(root: ET.Element, batch: Measured) -> None:
     plan = batch.plan
-    name = ", ".join([plan.scenario.name, plan.client, *plan.setup.settings()])
-    suite = ET.SubElement(root, "testsuite", name=_writable(name))
+    suite = _named(root, plan)
     for run in batch.runs:
-        case = ET.SubElement(suite, "testcase", classname=_writable(name), name=f"seed {run.seed}")
+        case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name=f"seed {run.seed}")
         case.set("time", f"{_length_s(run):.3f}")
         if not plan.held(run):
             _problem(case, "error" if run.figures.void else "failure", remark(plan, run), _kind(run))
     for reason in batch.missing:
-        case = ET.SubElement(suite, "testcase", classname=_writable(name), name="all seeds", time="0.000")
-        _problem(case, "error", reason, "missing")
+        _missing(suite, reason)
+    _count(suite)
+
+
+def _named(root: ET.Element, plan: Plan) -> ET.Element:
+    name = ", ".join([plan.scenario.name, plan.client, *plan.setup.settings()])
+    return ET.SubElement(root, "testsuite", name=_writable(name))
+
+
+def _missing(suite: ET.Element, reason: str) -> None:
+    case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name="all seeds", time="0.000")
+    _problem(case, "error", reason, "missing")
+
+
+def _count(suite: ET.Element) -> None:
     counts = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
     for count, path in counts.items():
         suite.set(count, str(len(suite.findall(path))))

@@ -100,7 +100,7 @@ def command(
             for part in left:
                 if part.runs(batch):
                     told.add(part.measured(batch))
-            told.end()
+            told.end([part.plan for part in left if not part.runs(batch)])
             if report and told.batches:
                 write_batches(told.batches, report, out)
     ctx.exit(0 if all(each.is_as_wanted for each in told.batches) else 1)
@@ -206,10 +206,10 @@ class _Report:
         if self._markdown:
             self._markdown.write("\n" * (not is_first) + as_markdown(batch))
 
-    def end(self) -> None:
-        """Write what is written of all scenarios together."""
+    def end(self, unplayed: Sequence[Plan]) -> None:
+        """Write what is written of all scenarios together, those among them of which no run was finished."""
         if self._junit:
-            self._junit.write(as_junit(self.batches))
+            self._junit.write(as_junit(self.batches, unplayed))
 
 
 def _is_stdout(file: IO[str] | None) -> bool:

@@ -75,7 +75,7 @@ def _batch(batch: ShownBatch, is_one_of_many: bool) -> Html:
     return tag(
         "section",
         tag(name, batch.title),
-        tag("p", batch.about, class_="about"),
+        tag("p", without_cards(batch.about), class_="about"),
         tag("p", _sentence(batch), class_=f"verdict {'held' if _is_as_wanted(batch) else 'failed'}"),
         [tag("p", without_cards(missing), class_="verdict failed") for missing in batch.missing],
         _expectations(batch),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from callwright.claims.cards import without_cards
 from callwright.measure.course import course_of
 from callwright.measure.figures import METRICS
 from callwright.measure.moments import moments
@@ -66,7 +67,7 @@ def call_page(calls: Sequence[Shown], assets: Assets) -> str:
     """A whole HTML file that shows these calls, one below the other; at least one."""
     scenarios = dict.fromkeys(shown.call.record.scenario for shown in calls)
     title = calls[0].title if len(calls) == 1 else f"{', '.join(scenarios)}: {len(calls)} calls, one below the other"
-    about = dict.fromkeys(shown.about for shown in calls)
+    about = dict.fromkeys(without_cards(shown.about) for shown in calls)
     heading = [tag("h1", title), [tag("p", text, class_="about") for text in about]]
     parts = [_call(number, shown) for number, shown in enumerate(calls, 1)]
     legend = tag("details", tag("summary", "What the marks mean"), _legend(), class_="legend")
@@ -111,7 +112,7 @@ def _sentence(shown: Shown) -> str:
     """What came of a call."""
     figures, failed = shown.run.figures, shown.run.verdict.failed
     if figures.void:
-        return figures.void
+        return without_cards(figures.void)
     wrong = " ".join(what_went_wrong(shown.call.record, figures))
     if wrong or not failed:
         return wrong or what_went_right(shown.call.record, figures)
