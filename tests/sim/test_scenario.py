@@ -11,13 +11,18 @@ import yaml
 import callwright
 import callwright as cw
 from callwright.audio.formats import PCM16_16K
+from callwright.declare.actions import Money
 from callwright.declare.tools import Tool
 from callwright.errors import ScenarioError, UsageError
+from callwright.sim.backend import open_backend
+from callwright.sim.behind import with_provider
 from callwright.sim.caller import Anchor, Step, Trigger, drawn
 from callwright.sim.line import LineKind
 from callwright.sim.network import NetworkSettings, Stall
+from callwright.sim.provider import Charge
 from callwright.sim.scenario import KEYS, REQUIRED, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.server.settings import SETTINGS, ServerSettings, misfit
+from callwright.sim.vloop import run_virtual
 
 PACKAGE = Path(callwright.__file__).parent
 APPS = PACKAGE / "apps"
@@ -176,6 +181,13 @@ def test_a_range_and_a_list_are_drawn_for_each_seed(app: Path) -> None:
         ("caller:", "connection: {opens_ms: 1}\ncaller:", "6:14", 'did you mean "opens_after_ms"?'),
         ("caller:", "connection: {stalls: [{at_ms: 5}]}\ncaller:", "6:23", "expected a key 'for_ms'"),
         ("caller:", "connection: {stalls: [{at_ms: 5, for_ms: 0}]}\ncaller:", "6:42", "a whole number from 1 to"),
+        ("caller:", "provider: {charges: [room:7=0]}\ncaller:", "6:22", "charges 1: charge 'room:7=0': expected ID="),
+        (
+            "caller:",
+            'provider: {charges: ["room:7=10,EUR,card:1", "room:7=20,EUR,card:1"]}\ncaller:',
+            "6:46",
+            "provider.charges 2: expected a charge of its own for each order; room:7 has one already",
+        ),
         ("caller:", "provider: {after_ms: soon}\ncaller:", "6:22", "provider.after_ms: expected a whole number"),
         ("caller:", "earlier: {crash: {at: before fald}, caller: []}\ncaller:", "6:23", 'did you mean "before fold"?'),
         ("caller:", "earlier: {crash: {nth: 1}, caller: []}\ncaller:", "6:18", "expected a key 'at'"),
@@ -368,6 +380,31 @@ def test_a_dialect_may_differ_in_limits_and_in_what_the_baseline_fails(app: Path
         load_scenario(write(app, text.replace("plain:", "welsh:")), tools_of)
     with pytest.raises(ScenarioError, match="expected a baseline"):
         load_scenario(write(app, text.replace("before:", "# before:")), tools_of)
+
+
+@pytest.mark.parametrize(
+    ("key", "ids"),
+    [
+        ('charges: ["room:7=12000,EUR,card:4242,card:8812"], ', ["room:7"]),
+        ("", ["order:4417", "order:5120", "order:5530", "order:6210"]),
+    ],
+)
+def test_a_scenarios_own_charges_are_in_its_providers_book_and_else_the_demo_shops(
+    app: Path, key: str, ids: list[str]
+) -> None:
+    path = changed(app, "line: {kind: phone}\n", f"provider: {{{key}answers: sync}}\nline: {{kind: phone}}\n")
+    behind = with_provider(load_scenario(path).behind, "settles_ms=1,timeout_ms=2")
+    VALIDATOR.validate(yaml.safe_load(path.read_text("utf-8")))
+
+    async def charged() -> list[Charge]:
+        async with open_backend(behind, seed=1) as backend:
+            assert backend.stand_in is not None
+            return list(backend.stand_in.book.charges.values())
+
+    charges = run_virtual(charged())
+    assert [charge.id for charge in charges] == ids
+    if key:
+        assert charges == [Charge("room:7", Money(12_000, "EUR"), ("card:4242", "card:8812"))]
 
 
 # --- the schema ---------------------------------------------------------------------------------------------------

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import signal
-from typing import Final
 
 import click
 
 from callwright.cli import options
-from callwright.errors import UsageError
 from callwright.ids import Ms
-from callwright.ledger.provider import Idempotency, Money
+from callwright.ledger.provider import Idempotency
 from callwright.sim.provider import SHOP, Answers, Charge, Desk, ProviderSettings
 from callwright.sim.provider.server import ProviderServer
 from callwright.sim.provider.settings import Fault, parse_fault
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
-_CHARGE: Final = re.compile(r"(?P<id>[^=]+)=(?P<minor>[0-9]+),(?P<currency>[A-Z]{3}),(?P<cards>[^,]+(,[^,]+)*)")
 
 
 @click.command("serve-provider")
@@ -83,7 +79,7 @@ def command(
         settles_ms=settles_ms,
         faults=_faults(faults),
     )
-    desk = Desk(settings, [_charge(text) for text in charges] or SHOP, seed)
+    desk = Desk(settings, [Charge.parse(text) for text in charges] or SHOP, seed)
     if not quiet:
         log = logging.getLogger("callwright.access")
         log.addHandler(logging.StreamHandler())
@@ -106,11 +102,3 @@ async def _serve(server: ProviderServer) -> None:
 
 def _faults(texts: tuple[str, ...]) -> dict[str, Fault]:
     return dict(parse_fault(text) for text in texts)
-
-
-def _charge(text: str) -> Charge:
-    """Read ``ID=MINOR,CURRENCY,CARD,...``. Raises UsageError."""
-    found = _CHARGE.fullmatch(text)
-    if found is None or int(found["minor"]) == 0:
-        raise UsageError(f"charge {text!r}: expected ID=MINOR,CURRENCY,CARD..., such as order:4417=3200,USD,card:4242")
-    return Charge(found["id"], Money(int(found["minor"]), found["currency"]), tuple(found["cards"].split(",")))

@@ -205,8 +205,8 @@ async def open_backend(behind: Behind, seed: int) -> AsyncIterator[Backend]:
     deps = make_deps(behind.deps) if behind.deps else None
     stand_in = None
     if behind.provider is not None:
-        from callwright.sim.provider import StandIn  # only where needed: it brings an HTTP client
+        from callwright.sim.provider import SHOP, StandIn  # only where needed: it brings an HTTP client
 
-        stand_in = StandIn(behind.provider, seed=seed)
+        stand_in = StandIn(behind.provider, behind.charges or SHOP, seed=seed)
     async with Backend(stand_in, behind.timeout_ms, deps, behind.party) as backend:
         yield backend

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from callwright.ids import Ms
     from callwright.sim.caller import Step
     from callwright.sim.dying import Crash
-    from callwright.sim.provider import ProviderSettings
+    from callwright.sim.provider import Charge, ProviderSettings
     from callwright.sim.yamlfile import Field
 
-PROVIDER_KEYS = (
+_HABIT_KEYS = (
     "answers",
     "after_ms",
     "settles_ms",
@@ -39,6 +39,7 @@ PROVIDER_KEYS = (
     "faults_until_ms",
     "timeout_ms",
 )
+PROVIDER_KEYS = ("charges", *_HABIT_KEYS)
 TIMEOUT_MS: Ms = 10_000
 """How long the client of the provider waits for an answer where a scenario names no other time."""
 CRASH_KEYS = ("at", "nth", "restart_after_ms")
@@ -59,6 +60,8 @@ class Behind:
     deps: str | None = None
     """``module:object`` of what makes the app's own part of each call; called with nothing."""
     provider: ProviderSettings | None = None
+    charges: tuple[Charge, ...] = ()
+    """What that provider has charged; the demo shop's orders if nothing."""
     timeout_ms: Ms = TIMEOUT_MS
     earlier: Earlier | None = None
 
@@ -76,11 +79,13 @@ class Earlier:
     """Who calls, if it is somebody else."""
 
 
-def read_provider(field: Field) -> tuple[ProviderSettings, Ms]:
-    """The provider's settings, and how long its client waits. Raises ScenarioError."""
+def with_read_provider(behind: Behind, field: Field) -> Behind:
+    """The same world with the provider of a scenario. Raises ScenarioError."""
     from callwright.sim.provider import ProviderSettings  # only where needed: it brings an HTTP client
 
-    return _with_settings(ProviderSettings(), TIMEOUT_MS, field)
+    parts = field.mapping(PROVIDER_KEYS)
+    charges = _charges(parts.pop("charges")) if "charges" in parts else ()
+    return replace(_with_settings(behind, ProviderSettings(), field, parts), charges=charges)
 
 
 def with_provider(behind: Behind, typed: str) -> Behind:
@@ -91,17 +96,15 @@ def with_provider(behind: Behind, typed: str) -> Behind:
     if behind.provider is None:
         raise UsageError("--provider changes a scenario's provider, and this scenario has none: leave it out")
     field = read_typed(typed, "--provider", "answers", _LISTS)
-    provider, timeout_ms = _with_settings(behind.provider, behind.timeout_ms, field)
-    return replace(behind, provider=provider, timeout_ms=timeout_ms)
+    return _with_settings(behind, behind.provider, field, field.mapping(_HABIT_KEYS))
 
 
-def _with_settings(settings: ProviderSettings, timeout_ms: Ms, field: Field) -> tuple[ProviderSettings, Ms]:
-    """Settings with those of a mapping in their place."""
-    parts = field.mapping(PROVIDER_KEYS)
-    timeout_ms = parts.pop("timeout_ms").whole(1, LONGEST_MS) if "timeout_ms" in parts else timeout_ms
+def _with_settings(behind: Behind, settings: ProviderSettings, field: Field, parts: Mapping[str, Field]) -> Behind:
+    """The same world with these settings, and with those of a mapping in their place."""
     given = {name: _reader(name)(part) for name, part in parts.items()}
+    timeout_ms = given.pop("timeout_ms", behind.timeout_ms)
     try:
-        return replace(settings, **given), timeout_ms
+        return replace(behind, provider=replace(settings, **given), timeout_ms=timeout_ms)
     except UsageError as problem:
         raise field.error(str(problem)) from problem
 
@@ -130,7 +133,23 @@ def _reader(name: str) -> Callable[[Field], Any]:
     }
     if name in kinds:
         return lambda field: kinds[name](field.choice([kind.value for kind in kinds[name]]))
-    return {"faults": _faults, "late_ms": _span}.get(name, lambda field: field.whole(0, LONGEST_MS))
+    least = 1 if name == "timeout_ms" else 0
+    return {"faults": _faults, "late_ms": _span}.get(name, lambda field: field.whole(least, LONGEST_MS))
+
+
+def _charges(field: Field) -> tuple[Charge, ...]:
+    from callwright.sim.provider import Charge
+
+    charges: dict[str, Charge] = {}
+    for entry in field.sequence(1):
+        try:
+            charge = Charge.parse(entry.text())
+        except UsageError as problem:
+            raise entry.error(str(problem)) from problem
+        if charge.id in charges:
+            raise entry.error(f"expected a charge of its own for each order; {charge.id} has one already")
+        charges[charge.id] = charge
+    return tuple(charges.values())
 
 
 def _span(field: Field) -> tuple[Ms, Ms]:

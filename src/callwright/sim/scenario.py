@@ -18,12 +18,11 @@ from callwright.sim.advice import did_you_mean, one_of
 from callwright.sim.behind import (
     CRASH_KEYS,
     PROVIDER_KEYS,
-    TIMEOUT_MS,
     Behind,
     Earlier,
     read_crash,
     read_effect,
-    read_provider,
+    with_read_provider,
 )
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings
@@ -259,7 +258,6 @@ def load_scenario(
 
 def _behind(parts: Mapping[str, Field], steps: Callable[[Field], tuple[Step, ...]]) -> Behind:
     """The world behind the agent."""
-    provider, timeout_ms = read_provider(parts["provider"]) if "provider" in parts else (None, TIMEOUT_MS)
     deps = parts["deps"].text() if "deps" in parts else None
     if deps is not None and not _AGENT.fullmatch(deps):
         raise parts["deps"].expected("module:object")
@@ -270,7 +268,8 @@ def _behind(parts: Mapping[str, Field], steps: Callable[[Field], tuple[Step, ...
         crash = read_crash(told["crash"], gap_ms) if "crash" in told else None
         party = told["party"].text() if "party" in told else None
         earlier = Earlier(steps(told["caller"]), gap_ms, crash, party)
-    return Behind(parts["party"].text() if "party" in parts else None, deps, provider, timeout_ms, earlier)
+    behind = Behind(parts["party"].text() if "party" in parts else None, deps, earlier=earlier)
+    return with_read_provider(behind, parts["provider"]) if "provider" in parts else behind
 
 
 def _part(field: Field, name: str) -> dict[str, Field]:

@@ -22,6 +22,7 @@ import hashlib
 import heapq
 import itertools
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -29,11 +30,13 @@ from typing import Final, TypeAlias
 
 from callwright.core.table import Table
 from callwright.declare.actions import Money
+from callwright.errors import UsageError
 from callwright.ids import Ms
 
 REFUND_KIND: Final = "refund"
 CANCELLATION_KIND: Final = "cancellation"
 """The kinds of effect, as a merchant's actions call them."""
+_CHARGE: Final = re.compile(r"(?P<id>[^=\s]+)=(?P<minor>[0-9]+),(?P<currency>[A-Z]{3}),(?P<cards>[^,\s]+(,[^,\s]+)*)")
 _PREFIXES: Final[Mapping[str, str]] = {REFUND_KIND: "re", CANCELLATION_KIND: "ca"}
 
 
@@ -86,6 +89,16 @@ class Charge:
     """Tokens of the customer's cards on file; the first one paid."""
     is_shipped: bool = False
     """Whether the goods have left the house: the order can be refunded then, and no longer cancelled."""
+
+    @classmethod
+    def parse(cls, text: str) -> Charge:
+        """Read ``ID=MINOR,CURRENCY,CARD,...``; the first card paid, and nothing was shipped. Raises UsageError."""
+        found = _CHARGE.fullmatch(text)
+        if found is None or int(found["minor"]) == 0:
+            raise UsageError(
+                f"charge {text!r}: expected ID=MINOR,CURRENCY,CARD..., such as order:4417=3200,USD,card:4242"
+            )
+        return cls(found["id"], Money(int(found["minor"]), found["currency"]), tuple(found["cards"].split(",")))
 
 
 @dataclass(frozen=True, slots=True)
