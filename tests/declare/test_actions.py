@@ -47,6 +47,12 @@ REFUSED: Mapping[str, tuple[str, str]] = {
     "no provider": (action('kind="refund", provider=None'), "provider is None; expected the system that does it"),
     "a provider without a name": (action('kind="refund", provider=object()'), "expected the system that does it"),
     "an empty name": (action('kind="refund", provider=""'), "expected the system that does it"),
+    "nothing said of a provider": (action('kind="refund"'), "provider is ''; expected the system that does it"),
+    "nothing said of a kind": (action("provider=payments"), "kind is ''; expected a word such as refund"),
+    "no settings": (
+        action().replace(f"({GOOD})", "", 1),
+        "action refund needs @agent.action(kind=..., provider=...)",
+    ),
     "no kind": (action('kind="", provider=payments'), "kind is ''; expected a word such as refund"),
     "a kind of several words": (action('kind="Re fund", provider=payments'), "expected a word such as refund"),
     "a kind without words": (

@@ -152,9 +152,11 @@ class Agent:
 
     def action(
         self,
+        bare: ActionFunction | None = None,
+        /,
         *,
-        kind: str,
-        provider: Named | str,
+        kind: str = "",
+        provider: Named | str = "",
         slot: str | Callable[[Terms], str] = "full",
         must_hear: tuple[str, ...] = (),
         details: tuple[str, ...] = (),
@@ -169,8 +171,12 @@ class Agent:
         the caller has to hear of the outcome: ``amount``, ``card``, ``subject``, or a name among ``details``.
         ``lexicon`` brings the words of a kind that has none yet. ``timeout_ms`` bounds the planning.
 
-        Raises DeclarationError with file and line for what cannot be declared.
+        Raises DeclarationError with file and line for what cannot be declared, such as an action (``bare``) that says
+        neither kind nor provider.
         """
+        if bare is not None:
+            name = getattr(bare, "__name__", "")
+            raise DeclarationError(f"{place_of(bare)}: action {name} needs @agent.action(kind=..., provider=...)")
 
         def declare(function: Planning) -> Planning:
             what = f"{place_of(function)}: action {getattr(function, '__name__', '')}"
