@@ -141,9 +141,10 @@ def test_seeds_are_told_as_spans() -> None:
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     """A directory with what is written of a baseline's calls, of which one scenario's try nothing, and their output."""
     place = tmp_path_factory.mktemp("written")
+    made = place / "made" / "on the way"
     late = variant(place, "late", ("reply.start + 6500 ms", "reply.start + 40000 ms"), ("about: ", "about: <&> "))
-    files = ("--markdown", place / "told.md", "--junit", place / "cases.xml")
-    return place, callwright(*RUNS, late, "--client", "naive", *files)
+    files = ("--markdown", made / "told.md", "--junit", made / "cases.xml")
+    return made, callwright(*RUNS, late, "--client", "naive", *files)
 
 
 def test_markdown_says_the_same_as_the_terminal(written: tuple[Path, Result]) -> None:
@@ -192,6 +193,8 @@ def test_two_things_cannot_go_to_standard_output() -> None:
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_a_call(tmp_path: Path) -> None:
-    result = callwright(*RUNS, "--junit", tmp_path / "nowhere" / "cases.xml")
+    (tmp_path / "file").touch()
+    result = callwright(*RUNS, "--junit", tmp_path / "file" / "cases.xml")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--junit" in result.stderr
+    assert "choose another file" in " ".join(result.stderr.split())

@@ -34,7 +34,18 @@ class _Jobs(click.IntRange):
         return cores() if value == "auto" else super().convert(value, param, ctx)
 
 
-_written = click.File("w", "utf-8", lazy=False)
+class _Written(click.File):
+    """A file that is opened before a call is played, with the directories that it needs."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            Path(value).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as problem:
+            self.fail(f"{value} cannot be written ({problem.strerror}): choose another file", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+_written = _Written("w", "utf-8", lazy=False)
 
 
 @click.command("measure")
