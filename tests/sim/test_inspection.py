@@ -21,6 +21,7 @@ from callwright.sim.caller import Anchor, Step, Trigger
 from callwright.sim.dying import POINTS_IN_A_CALL, Crash
 from callwright.sim.inspection import broken_invariants, card_numbers, kept_texts
 from callwright.sim.provider import ProviderSettings, StandIn
+from callwright.sim.recorded import recorded
 from callwright.sim.scenario import Scenario, load_scenario
 from callwright.sim.speech import Speech
 from callwright.sim.vloop import run_virtual
@@ -33,13 +34,13 @@ SPOKEN = "it is four one one one, one one one one, one one one one, one one one 
 
 
 @cache
-def settled(details: str = "cracked") -> Books:
-    """The books of one refund that was made."""
+def settled(details: str = "cracked", subject: str = "order:4417") -> Books:
+    """The books of one refund that was asked for and has come to rest."""
 
     async def go() -> Books | None:
         async with Backend(StandIn(ProviderSettings()), 10_000, party="customer:81") as backend:
             assert backend.ledger is not None
-            terms = Terms("order:4417", Money(3200, "USD"), CARD, details={"why": details})
+            terms = Terms(subject, Money(3200, "USD"), CARD, details={"why": details})
             await backend.ledger.propose(Ask("refund", "full", "customer:81", "payments", terms))
             await backend.settle()
             return await backend.books(0)
@@ -172,3 +173,9 @@ def test_an_outcome_that_nobody_was_there_to_hear_is_owed_outside_and_not_lost()
         assert (values["untold_at_hangup"], values["outcomes_lost"]) == ((1,), (lost,))
     broke = measure_call(replace(record, violations=("I13: a card number is in the trace",)), speech)
     assert "invariants" in [failure.name for failure in judge(broke, planned.expect).failed]
+
+
+@pytest.mark.parametrize(("subject", "told"), [("order:4417", "applied"), ("order:9", "not_applied (http_404)")])
+def test_an_attempt_is_told_with_the_reason_that_the_record_has(subject: str, told: str) -> None:
+    ((_, outcome),) = recorded(settled(subject=subject))[0].attempts
+    assert outcome == told

@@ -130,7 +130,7 @@ class Recorded:
     """Kind, subject and slot."""
     state: str
     attempts: tuple[tuple[str, str], ...]
-    """Of each what was sent, as scenarios write it, and what was last known of it."""
+    """Of each what was sent, as scenarios write it, and what was last known of it, with the reason if there is one."""
     told: tuple[tuple[str, str, Ms], ...]
     """Of each milestone that the caller was owed, how far telling it came, and when that was decided."""
 
