@@ -159,6 +159,20 @@ def test_c087_a_tool_that_fails_gives_an_output_and_a_reply_at_once(failure, aft
     assert [type(command) for command in commands] == [do.NoteAnomaly, do.PostToolOutput, do.RequestReply]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "raised", "note"),
+    [
+        (on.ToolOutcome.RAISED, "KeyError", "tool look_up raised KeyError"),
+        (on.ToolOutcome.TIMED_OUT, "", "tool look_up timed out"),
+    ],
+)
+def test_c087_a_tool_that_fails_is_noted_by_its_name_and_the_type_of_its_exception(outcome, raised, note):
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
+    call.at(100, on.ToolFinished(K1, outcome, "{}", raised=raised))
+    assert [command.text for command in call.done(do.NoteAnomaly)] == [note]
+
+
 def test_c087_an_unknown_tool_is_answered_with_the_names_of_the_known_ones():
     call = Call()
     call.at(0, on.ResponseStarted(R1))

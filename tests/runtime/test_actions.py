@@ -408,9 +408,9 @@ def with_a_proposal(then: Callable[[Actions, FactChanged], None]) -> tuple[Shop,
 
 
 def test_what_needs_the_callers_word_asks_for_it_in_the_records_words_and_sends_nothing() -> None:
-    shop, facts, (_, text, speaks) = with_a_proposal(lambda joint, fact: None)
-    output = json.loads(text)
-    assert (output["asked"], speaks) == ("needs_consent", True)
+    shop, facts, said = with_a_proposal(lambda joint, fact: None)
+    output = json.loads(said.text)
+    assert (output["asked"], said.speaks) == ("needs_consent", True)
     assert output["read_back"] == "That is a refund of 32 dollars to the Visa ending in 4 2 4 2. Shall I go ahead?"
     assert facts[-1].consent is not None
     assert shop.sends == []
@@ -466,7 +466,7 @@ def test_c145_a_name_that_was_refused_is_read_back_letter_by_letter_and_done_as_
         assert tool.action is not None
         for name in ("Reed", "Reid"):
             terms = cw.Terms("order:4417", cw.Money(3200, "USD"), CARDS["4242"], details={"name": name})
-            _, text, _ = await joint.ask(tool, tool.action, terms)
+            text = (await joint.ask(tool, tool.action, terms)).text
             read_back.append(json.loads(text)["read_back"])
             consent = facts[-1].consent
             assert consent is not None

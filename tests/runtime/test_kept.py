@@ -186,6 +186,7 @@ def test_a_notice_that_was_cut_allows_nothing():
         *reply(NOTICE, 5_000, "a", "r1")[1:3],
         after(700),
         *turn("Wait, is there a pool?", "u1"),
+        emit(server.ResponseDone(response=server_response("r1", "cancelled"))),
         after(4_000),
     )
     assert found(taken, "pool", "automated") == []
@@ -278,7 +279,13 @@ NOT_WORDS = {
     *("ResponseEnded.status", "ResponseEnded.reason", "ItemRetrieved.item_id", "ItemTruncated.item_id"),
     *("RequestRefused.code", "RequestRefused.event_id", "RequestRefused.field", "LinePlayed.item_id"),
     *("MarkReturned.mark_id", "LineClosed.by", "LineClosed.reason", "ToolFinished.tool_call_id"),
-    *("ToolFinished.outcome", "FactChanged.op_id", "TruncateItem.item_id", "RetrieveItem.item_id"),
+    *(
+        "ToolFinished.outcome",
+        "ToolFinished.raised",
+        "FactChanged.op_id",
+        "TruncateItem.item_id",
+        "RetrieveItem.item_id",
+    ),
     *("CancelResponse.response_id", "PostToolOutput.tool_call_id", "CloseModel.reason", "PlayAudio.item_id"),
     *("FinishItem.item_id", "SendMark.mark_id", "StartTool.tool_call_id", "StartTool.name"),
     *("RecordTold.op_id", "RecordTold.milestone", "RecordTold.state", "Authorize.op_id", "Authorize.params_hash"),

@@ -181,6 +181,7 @@ def test_c087_an_exception_is_told_by_its_kind(name: str, exception: str, caplog
     end = the_end(name)
     assert end.outcome is ToolOutcome.RAISED
     assert problem(end) == f"the tool failed ({exception})"
+    assert end.raised == exception
     told, whole = caplog.records
     assert (told.levelno, told.exc_info) == (logging.ERROR, None)
     assert re.fullmatch(rf"tool {name} raised {exception} at .*\.py:\d+", told.getMessage())

@@ -228,12 +228,14 @@ class ToolFinished:
     """A started tool ended; ``output`` is the text for the model, whatever the outcome.
 
     ``speaks`` says whether this output is to be spoken about; None leaves it to what the tool was declared with.
+    ``raised`` is the type of the exception, without its text.
     """
 
     tool_call_id: ToolCallId
     outcome: ToolOutcome
     output: str
     speaks: bool | None = None
+    raised: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,7 +302,8 @@ class Session:
         if self.pickup.stage is Stage.OVER:
             return
         if event.outcome is not on.ToolOutcome.RETURNED:
-            self._out.note(f"tool call {event.tool_call_id} {event.outcome.replace('_', ' ')}")
+            name, what = self.tools.name_of(event.tool_call_id), event.outcome.replace("_", " ")
+            self._out.note(f"tool {name} {what} {event.raised}".rstrip())
         after = self.tools.after(event.tool_call_id)
         if is_due:
             self._post(event.tool_call_id, event.output, now_ms)

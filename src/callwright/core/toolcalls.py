@@ -151,6 +151,10 @@ class ToolCalls:
         call.state = TOOL_CALLS.after(call.state, Cue.WITHHELD if is_withheld else Cue.FINISHED)
         return is_running and not is_withheld
 
+    def name_of(self, tool_call_id: ToolCallId) -> str:
+        """Which tool a call is of. Raises KeyError for a call that was never announced."""
+        return self._calls[tool_call_id].name
+
     def settle(self) -> list[tuple[ToolCallId, str]]:
         """It is known what became of the goodbye: the calls to be answered with it now, in order, with their tools."""
         calls = [(call_id, call) for call_id, call in self._calls.items() if self._is_held(call)]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from callwright.claims.facts import ClaimFacts, Milestone
 from callwright.claims.lexicon import Lexicon
@@ -42,10 +42,17 @@ WRITE_MS: Final[Ms] = 1_000
 EARLIER: Final = 20
 """So many of a caller's earlier operations a call is told of, the latest ones, beside all that he is still owed."""
 
-Output: TypeAlias = tuple[ToolOutcome, str, bool | None]
-"""How a tool ended, the text for the model, and whether it is spoken about (None: as declared)."""
-
 _log = logging.getLogger(__name__)
+
+
+class Output(NamedTuple):
+    """How a tool ended, the text for the model, and whether it is spoken about (None: as declared)."""
+
+    outcome: ToolOutcome
+    text: str
+    speaks: bool | None = None
+    raised: str = ""
+    """The type of the exception that ended it."""
 
 
 def check_actions(agent: str, tools: Mapping[str, Tool], ledger: Ledger | None) -> None:
@@ -131,14 +138,14 @@ class Actions:
         """Ask the ledger for what was planned, and word the answer. Never raises for what the ledger does."""
         party = self._party
         if party is None:
-            return ToolOutcome.RETURNED, not_asked("it is not known who the caller is"), True
+            return Output(ToolOutcome.RETURNED, not_asked("it is not known who the caller is"), True)
         try:
             slot = action.slot_of(terms)
             self._claim_facts(action.kind, Milestone.REQUESTED, action.must_hear, terms)
         except Exception as problem:  # a mistake of the app's, in a function of its own or in its terms
             _log.error("action %s planned what cannot be told: %s", tool.name, type(problem).__name__)
             _log.debug("action %s planned what cannot be told", tool.name, exc_info=problem)
-            return ToolOutcome.RAISED, not_asked("it could not be planned"), True
+            return Output(ToolOutcome.RAISED, not_asked("it could not be planned"), True, type(problem).__name__)
         wish = Ask(
             action.kind, slot, party, action.provider, terms, action.authority, action.must_hear, is_waited_for=True
         )
@@ -149,12 +156,12 @@ class Actions:
         except Exception as problem:  # whatever a store does, the caller gets an answer
             _log.error("action %s: the ledger raised %s", tool.name, type(problem).__name__)
             _log.debug("action %s: the ledger raised", tool.name, exc_info=problem)
-            return ToolOutcome.RAISED, in_doubt(), True
+            return Output(ToolOutcome.RAISED, in_doubt(), True, type(problem).__name__)
         fact = answer.fact
         if self._waits and fact is not None:
             fact = await self._outcome(fact)
         text, speaks = output_of(answer, fact)
-        return ToolOutcome.RETURNED, text, speaks or self._waits
+        return Output(ToolOutcome.RETURNED, text, speaks or self._waits)
 
     async def _outcome(self, fact: saying.FactChanged) -> saying.FactChanged:
         """The fact that an operation has come to rest in, or the latest one after ``OUTCOME_MS``."""

@@ -88,7 +88,7 @@ class ToolRunner(Generic[Deps]):
         for task in [task for task in running if task in self._running]:
             name = self._running[task][0].name
             self._note(f"tool {name} does not stop when it is cancelled; it was left running")
-            self._report(task, ToolOutcome.CANCELLED, _STOPPED)
+            self._report(task, Output(ToolOutcome.CANCELLED, _STOPPED))
 
     def _stood_still(self, name: str, ms: Ms) -> None:
         what = f"the event loop stood still for {ms} ms while tool {name} ran; run blocking work with asyncio.to_thread"
@@ -98,40 +98,40 @@ class ToolRunner(Generic[Deps]):
     def _ended(self, task: asyncio.Task[Output]) -> None:
         """Report an end: from the task's own end, since a task that is stopped before its first step never runs."""
         if task.cancelled():
-            self._report(task, ToolOutcome.CANCELLED, _STOPPED)
+            self._report(task, Output(ToolOutcome.CANCELLED, _STOPPED))
         elif problem := task.exception():
-            self._report(task, ToolOutcome.RAISED, _problem(f"the tool failed ({type(problem).__name__})"))
+            raised = type(problem).__name__
+            self._report(task, Output(ToolOutcome.RAISED, _problem(f"the tool failed ({raised})"), raised=raised))
         else:
-            self._report(task, *task.result())
+            self._report(task, task.result())
 
     def _out_of_time(self, task: asyncio.Task[Output]) -> None:
         """Do not wait for a tool any longer, whether or not it lets itself be stopped."""
         is_action = self._tools[self._running[task][0].name].action is not None
-        self._report(task, ToolOutcome.TIMED_OUT, not_asked(_UNPLANNED) if is_action else _TOO_LONG)
+        self._report(task, Output(ToolOutcome.TIMED_OUT, not_asked(_UNPLANNED) if is_action else _TOO_LONG))
         task.cancel()
 
-    def _report(
-        self, task: asyncio.Task[Output], outcome: ToolOutcome, output: str, speaks: bool | None = None
-    ) -> None:
+    def _report(self, task: asyncio.Task[Output], end: Output) -> None:
         if task in self._running:
             command, timer = self._running.pop(task)
             timer.cancel()
-            self._finished(ToolFinished(command.tool_call_id, outcome, output, speaks))
+            self._finished(ToolFinished(command.tool_call_id, *end))
 
     async def _outcome(self, command: StartTool) -> Output:
         tool = self._tools[command.name]
         try:
             arguments = tool.read(command.arguments)
         except UsageError as problem:
-            return ToolOutcome.RAISED, _problem(str(problem)), None
+            return Output(ToolOutcome.RAISED, _problem(str(problem)), raised=type(problem).__name__)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
-            return ToolOutcome.RAISED, _problem(f"the arguments do not fit the tool: {problem}"), None
+            what = f"the arguments do not fit the tool: {problem}"
+            return Output(ToolOutcome.RAISED, _problem(what), raised=type(problem).__name__)
         context = Context(self._deps, self._party, command.tool_call_id, self.actions)
         is_action = tool.action is not None
         try:
             result = await tool.function(context, **arguments)
             if tool.action is None:
-                return ToolOutcome.RETURNED, _text(result), None
+                return Output(ToolOutcome.RETURNED, _text(result))
             if isinstance(result, Refuse):
                 raise result
             if not isinstance(result, Terms):
@@ -139,14 +139,15 @@ class ToolRunner(Generic[Deps]):
             if self.actions is None:
                 raise UsageError("this call has no ledger")
         except Refuse as refusal:
-            return ToolOutcome.RETURNED, refused_by_the_app(str(refusal)), None
+            return Output(ToolOutcome.RETURNED, refused_by_the_app(str(refusal)))
         except TimeoutError:
-            return ToolOutcome.TIMED_OUT, not_asked(_UNPLANNED) if is_action else _TOO_LONG, None
+            return Output(ToolOutcome.TIMED_OUT, not_asked(_UNPLANNED) if is_action else _TOO_LONG)
         except Exception as problem:  # a user's tool may raise anything; the caller must still get an answer
             _log.error("tool %s raised %s", command.name, kind_and_place(problem))
             _log.debug("tool %s raised", command.name, exc_info=problem)
-            what = f"the tool failed ({type(problem).__name__})"
-            return ToolOutcome.RAISED, not_asked(what) if is_action else _problem(what), None
+            raised = type(problem).__name__
+            what = f"the tool failed ({raised})"
+            return Output(ToolOutcome.RAISED, not_asked(what) if is_action else _problem(what), raised=raised)
         if not self._is_planned_in_time():
             raise asyncio.CancelledError
         return await self.actions.ask(tool, tool.action, result)
