@@ -127,6 +127,11 @@ calling being loyal valued hanging cheers there kind so nice good lovely great c
 attention business us while much really having caused
 """
 
+_AFTERWARDS = """
+can could not be move moved change changed stop stopped undo undone redirect redirected any longer anymore more other
+another different person somebody someone will call ring contact you back get in touch about
+"""
+
 
 def _frame(pattern: str, *classes: str) -> tuple[re.Pattern[str], frozenset[str]]:
     return re.compile(pattern), _words(*classes)
@@ -178,6 +183,13 @@ FRAMES = (
         r" (?:sorry (?:\w+ )?(?:about|for|it|that)|apolog\w+ (?:\w+ )?(?:for|about)|thanks|thank you|cheers|appreciate"
         r"|understand (?:how|your|the|that)|know (?:how|this|that))\b",
         _REGRET,
+    ),
+    _frame(
+        rf"{_SO}(?:i|we|it|that|this) (?:can|could) not (?:now |be )?(?:move|change|stop|und[oi]|redirect)"
+        r"|^ (?:a |my |our )?(?:person|somebody|someone|colleague|manager|supervisor|team) will"
+        r" (?:call|ring|contact|get back|get in touch)\b",
+        _AFTERWARDS,
+        _TIME,
     ),
 )
 """Kinds of clauses that speak of something harmless, each with further words that it may be made of."""
