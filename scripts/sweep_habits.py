@@ -27,15 +27,16 @@ PROCESSING: Final = "still-processing"
 
 
 class Played(NamedTuple):
-    """A scenario that gives a habit its occasion, and with which provider, as for ``--provider``."""
+    """A scenario that gives a habit its occasion; provider and dialect are those of ``--provider`` and ``--dialect``."""
 
     scenario: str
     provider: str | None = None
+    dialect: str | None = None
 
 
 HABITS: Final[Mapping[str, Played]] = {
     PROCESSING: Played("did-it-go-through"),
-    "ignores_passive_note": Played("missed-confirmation"),
+    "ignores_passive_note": Played("missed-confirmation", dialect="openai"),
     "repeats_call": Played("did-it-go-through"),
     "changes_card": Played("wrong-card"),
     "claims_too_early": Played("did-it-go-through", "pending,settles_ms=9000"),
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def plan_of(habit: str) -> Plan:
     """The habit's scenario, with the habit in it."""
     played = HABITS[habit]
-    plan = make_plan(played.scenario, Setup(provider=played.provider))
+    plan = make_plan(played.scenario, Setup(provider=played.provider, dialect=played.dialect))
     rates = {} if habit == PROCESSING else {habit: RATE}
     return replace(plan, scenario=replace(plan.scenario, rates=rates))
 

@@ -84,6 +84,16 @@ def test_a_confirmation_that_was_talked_over_is_asked_for_in_the_turn_that_did_i
     assert (asks(call), records(call)[-1]) == (2, "confirmed heard")
 
 
+def test_the_last_request_is_kept_for_a_free_floor_as_his_turn_may_be_his_farewell():
+    call = murmured()
+    for _ in range(2):
+        call.at(call.now_ms + 100, on.SpeechStopped(U1, 0), on.ResponseStarted(R2), ended(R2))
+        call.at(call.now_ms, on.SpeechStarted(U1, 0))
+    assert asks(call) == 2
+    call.at(call.now_ms + 100, on.SpeechStopped(U1, 0), on.ResponseStarted(R3), ended(R3))
+    assert asks(call) == 3
+
+
 def test_where_the_server_does_not_merge_it_waits_for_the_answer_to_the_turn():
     call = desk()
     underway(call)

@@ -17,7 +17,7 @@ from callwright.core.plan import Ending
 from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
 from callwright.core.toolcalls import ToolCalls
-from callwright.core.turns import Floor, Turns
+from callwright.core.turns import SPEAKING, Floor, Turns
 from callwright.ids import EventId, Ms
 
 
@@ -56,7 +56,8 @@ class Asking:
         """Take the wishes that are due."""
         if self._tools.take_due(self._turns.response_id, self._turns.caller_turns, now_ms):
             self.want()
-        is_owing = self._telling.wants_reply() and not self._tools.is_any_running(self._actions)
+        is_owing = self._telling.wants_reply(in_turn=self._turns.floor in SPEAKING)
+        is_owing = is_owing and not self._tools.is_any_running(self._actions)
         if is_owing and not self._turns.is_reply_wanted:
             self._is_for_outcome = True
             self._turns.want_reply()

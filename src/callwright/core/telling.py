@@ -140,9 +140,9 @@ class Tellings:
         self._told.never_began()
         self._keep()
 
-    def wants_reply(self) -> bool:
-        """Whether a reply is to be asked for."""
-        return self._told.is_owing()
+    def wants_reply(self, *, in_turn: bool = False) -> bool:
+        """Whether a reply is to be asked for, or, ``in_turn``, while the caller speaks."""
+        return self._told.is_owing(in_turn=in_turn)
 
     def is_telling(self) -> bool:
         """Whether something is owed, or it is not known yet whether it was heard."""

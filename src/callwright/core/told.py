@@ -148,9 +148,14 @@ class Told:
             self._move(after, Cue.OWES)
         return True
 
-    def is_owing(self) -> bool:
-        """Whether a reply is to be asked for: something is owed, and nothing is under way that may tell it."""
-        return any(each.state is State.OWED for each in self._facts.values())
+    def is_owing(self, *, in_turn: bool = False) -> bool:
+        """Whether a reply is to be asked for: something is owed, and nothing is under way that may tell it.
+
+        ``in_turn`` says that the caller speaks: the last request for a fact is kept then, as the answer to his turn
+        may be a farewell that tells nothing.
+        """
+        owed = [each for each in self._facts.values() if each.state is State.OWED]
+        return bool(owed) and not (in_turn and any(each.asks >= ASKS_MAX - 1 for each in owed))
 
     def is_telling(self) -> bool:
         """Whether something is owed, or it is not known yet whether it was heard."""
