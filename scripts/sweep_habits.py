@@ -27,7 +27,7 @@ PROCESSING: Final = "still-processing"
 
 
 class Played(NamedTuple):
-    """A scenario that gives a habit its occasion; provider and dialect are those of ``--provider`` and ``--dialect``."""
+    """A scenario that gives a habit its occasion, and with which ``--provider`` and ``--dialect``."""
 
     scenario: str
     provider: str | None = None
