@@ -6,6 +6,8 @@ from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import pytest
+
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.playout import Playing
@@ -22,7 +24,9 @@ TOOLS: Mapping[str, AfterOutput] = {
     "wait": AfterOutput.SILENCE,
     "end_call": AfterOutput.HANG_UP,
 }
-BOTH_LINES = (PlayedReports.PULLED, PlayedReports.MARKS)
+PULLED, MARKS = BOTH_LINES = (PlayedReports.PULLED, PlayedReports.MARKS)
+both_lines = pytest.mark.parametrize("reports", BOTH_LINES)
+TEN_WORDS = "one two three four five six seven eight nine ten"
 
 R1, R2, R3 = ResponseId("r1"), ResponseId("r2"), ResponseId("r3")
 A, B, C = ItemId("a"), ItemId("b"), ItemId("c")
@@ -30,6 +34,14 @@ U1, U2 = ItemId("u1"), ItemId("u2")
 K1, K2 = ToolCallId("k1"), ToolCallId("k2")
 
 Kind = TypeVar("Kind")
+
+
+def speaks(item_id: ItemId = U1) -> on.SpeechStarted:
+    return on.SpeechStarted(item_id, 0)
+
+
+def stops(item_id: ItemId = U1) -> on.SpeechStopped:
+    return on.SpeechStopped(item_id, 0)
 
 
 def samples(ms: float) -> Samples:

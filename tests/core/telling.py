@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from tests.core.drive import (
     BOTH_LINES,
     K1,
@@ -22,7 +21,6 @@ from callwright.core import events as on
 from callwright.core.toolcalls import AfterOutput
 from callwright.ids import ItemId, ResponseId
 
-both_lines = pytest.mark.parametrize("reports", BOTH_LINES)
 R4, D = ResponseId("r4"), ItemId("d")
 OP, OTHER = "op1", "op2"
 TOOLS = {"issue_refund": AfterOutput.REPLY, "look_up": AfterOutput.REPLY, "end_call": AfterOutput.HANG_UP}

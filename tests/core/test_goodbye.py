@@ -11,6 +11,7 @@ from tests.core.drive import (
     CANCELLED,
     K1,
     K2,
+    MARKS,
     R1,
     R2,
     U1,
@@ -38,11 +39,9 @@ from callwright.core.goodbye import (
     STALL_CAP_MS,
     Stage,
 )
-from callwright.core.ports import PlayedReports
 from callwright.core.session import Ending
 from callwright.ids import Ms
 
-PULLED, MARKS = PlayedReports.PULLED, PlayedReports.MARKS
 FAILED, INCOMPLETE = on.ResponseStatus.FAILED, on.ResponseStatus.INCOMPLETE
 PENDING = ("SPEAKING", "PLAYING", "HELD", "LISTENING")
 ROWS = f"""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from tests.core.drive import BOTH_LINES, R1, R2, RATE_HZ, A, B, FakeLine, samples
+from tests.core.drive import BOTH_LINES, MARKS, PULLED, R1, R2, RATE_HZ, A, B, FakeLine, samples
 from tests.core.machines import snapshot, written_rows
 
 from callwright.core import commands as do
@@ -28,7 +28,6 @@ CUT AUDIO -> CUT
 CUT AUDIO_ENDED -> CUT
 """
 
-PULLED, MARKS = PlayedReports.PULLED, PlayedReports.MARKS
 CUES: dict[Cue, Callable[[Playout], object]] = {
     Cue.AUDIO: lambda playout: playout.audio(R1, A, samples(200), 0),
     Cue.AUDIO_ENDED: lambda playout: playout.response_ended(R1),

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 from tests.core.drive import (
-    BOTH_LINES,
     CANCELLED,
     EVERYTHING,
     K1,
+    MARKS,
     R1,
     R2,
     U1,
@@ -18,31 +18,22 @@ from tests.core.drive import (
     Call,
     FakeLine,
     audio,
+    both_lines,
     called,
     ended,
     finished,
     plan,
+    speaks,
+    stops,
 )
 
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.outgoing import OPEN_REQUESTS_MAX
 from callwright.core.playout import LOST_MARK_GRACE_MS, Playing
-from callwright.core.ports import PlayedReports
 from callwright.core.session import Can, Ending, Session
 from callwright.core.turns import REPLY_PATIENCE_MS
 from callwright.errors import IllegalTransition
-
-PULLED, MARKS = PlayedReports.PULLED, PlayedReports.MARKS
-both_lines = pytest.mark.parametrize("reports", BOTH_LINES)
-
-
-def speaks(item_id=U1) -> on.SpeechStarted:
-    return on.SpeechStarted(item_id, 0)
-
-
-def stops(item_id=U1) -> on.SpeechStopped:
-    return on.SpeechStopped(item_id, 0)
 
 
 def test_every_event_has_a_handler():

@@ -10,9 +10,11 @@ from tests.core.drive import (
     CANCELLED,
     K1,
     K2,
+    MARKS,
     R1,
     R2,
     R3,
+    TEN_WORDS,
     U1,
     U2,
     A,
@@ -21,31 +23,20 @@ from tests.core.drive import (
     Call,
     FakeLine,
     audio,
+    both_lines,
     called,
     ended,
     finished,
+    speaks,
+    stops,
 )
 
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.heard import Source
 from callwright.core.playout import Playing
-from callwright.core.ports import PlayedReports
 from callwright.core.toolcalls import SLOW_TOOL_MS
 from callwright.core.turns import REPLY_PATIENCE_MS
-
-PULLED, MARKS = PlayedReports.PULLED, PlayedReports.MARKS
-both_lines = pytest.mark.parametrize("reports", BOTH_LINES)
-TEN_WORDS = "one two three four five six seven eight nine ten"
-
-
-def speaks(item_id=U1) -> on.SpeechStarted:
-    return on.SpeechStarted(item_id, 0)
-
-
-def stops(item_id=U1) -> on.SpeechStopped:
-    return on.SpeechStopped(item_id, 0)
-
 
 # --- interruption ----------------------------------------------------------------------------------------------------
 

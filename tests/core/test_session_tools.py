@@ -7,38 +7,26 @@ from itertools import permutations
 
 import pytest
 from tests.core.drive import (
-    BOTH_LINES,
     CANCELLED,
     K1,
     R1,
     R2,
     R3,
-    U1,
     A,
     B,
     Call,
     audio,
+    both_lines,
     called,
     ended,
     finished,
+    speaks,
+    stops,
 )
 
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.lull import SILENCE_MS
-from callwright.core.ports import PlayedReports
-
-PULLED, MARKS = PlayedReports.PULLED, PlayedReports.MARKS
-both_lines = pytest.mark.parametrize("reports", BOTH_LINES)
-TEN_WORDS = "one two three four five six seven eight nine ten"
-
-
-def speaks(item_id=U1) -> on.SpeechStarted:
-    return on.SpeechStarted(item_id, 0)
-
-
-def stops(item_id=U1) -> on.SpeechStopped:
-    return on.SpeechStopped(item_id, 0)
 
 
 def test_c075_speech_right_after_the_call_does_not_touch_the_tool():

@@ -12,6 +12,7 @@ from tests.core.drive import (
     B,
     C,
     Call,
+    both_lines,
     ended,
 )
 from tests.core.telling import (
@@ -20,7 +21,6 @@ from tests.core.telling import (
     R4,
     D,
     asks,
-    both_lines,
     desk,
     fact,
     notes,
