@@ -81,7 +81,10 @@ def no_reply_is_asked_for_where_the_caller_spoke(patch: Patch) -> None:
         if session._telling.outstanding():
             silenced[session._telling] = None
 
-    patch.setattr(Tellings, "wants_reply", lambda self: self not in silenced and wants_reply(self))
+    def unless_silenced(self: Tellings, *, in_turn: bool = False) -> bool:
+        return self not in silenced and wants_reply(self, in_turn=in_turn)
+
+    patch.setattr(Tellings, "wants_reply", unless_silenced)
     _when_the_caller_speaks(patch, silence)
 
 
