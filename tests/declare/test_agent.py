@@ -13,7 +13,7 @@ from tests.wire.official import assert_official_client
 import callwright as cw
 from callwright.audio.formats import PCMA_8K, PCMU_8K
 from callwright.errors import DeclarationError
-from callwright.runtime.call import configuration
+from callwright.runtime.modelside import configuration
 from callwright.wire.codec import encode
 from callwright.wire.profiles import OPENAI, PLAIN, POLYAI
 

@@ -17,45 +17,36 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from callwright.audio.formats import FRAME_MS, AudioFormat, parse_format
+from callwright.audio.formats import FRAME_MS, parse_format
 from callwright.claims.cards import without_cards, without_spoken_cards
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.heard import Turn
 from callwright.core.plan import Keep, Untold
-from callwright.core.ports import Connector, Line, ModelConnection
+from callwright.core.ports import Connector, Line
 from callwright.core.session import CallPlan, Can, Ending, Session
 from callwright.declare.agent import Agent
 from callwright.declare.notices import Recording
 from callwright.declare.tools import Deps
-from callwright.errors import CallwrightError, LineFailed, RemoteProtocolError, UsageError
+from callwright.errors import LineFailed
 from callwright.ids import ItemId, MarkId, Ms, ResponseId
 from callwright.runtime.actions import Actions, check_actions
+from callwright.runtime.clock import Clock
 from callwright.runtime.connect import connect_to
 from callwright.runtime.dispatcher import Ledger
 from callwright.runtime.downlink import Downlink
 from callwright.runtime.kept import Kept
+from callwright.runtime.modelside import ModelSide, configuration, verbs
 from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
 from callwright.runtime.uplink import HOLD_MS, Uplink
 from callwright.runtime.watch import SILENT_LINE_MS, FrameWatch, Loudness
-from callwright.wire.client import SessionUpdate
-from callwright.wire.codec import ServerDecoder, encode
-from callwright.wire.objects import WireFormat
-from callwright.wire.profiles import Feature, Profile, check, session_update
-from callwright.wire.server import ResponseOutputAudioDelta
-from callwright.wire.translate import Translator, said_to
 
 _log = logging.getLogger(__name__)
 
 HANG_UP_MS: Final[Ms] = 5_000
 """How long a line may take to end; the model's connection is closed after it."""
 _SECOND_FRAMES = 1000 // FRAME_MS
-_VERBS: Final[Mapping[Can, str]] = {
-    Can.TRUNCATE: "conversation.item.truncate",
-    Can.RETRIEVE: "conversation.item.retrieve",
-    Can.CANCEL: "response.cancel",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +141,7 @@ class Call:
             recording_notice=agent.recording_notice or "",
             keep=_keep(agent, line),
             reports=line.reports,
-            can=_verbs(profile) if can is None else can & _verbs(profile),
+            can=verbs(profile) if can is None else can & verbs(profile),
             tools={name: tool.after for name, tool in agent.tools.items()},
             latency_ms=line.latency_ms,
             actions=frozenset(name for name, tool in agent.tools.items() if tool.action),
@@ -354,97 +345,6 @@ class Call:
         self.handle(on.TimerFired())
 
 
-class Clock:
-    """The call's clock: whole milliseconds of the running loop's time since the call began."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._start_ms = round(self._loop.time() * 1000)
-
-    def now_ms(self) -> Ms:
-        """The present instant."""
-        return round(self._loop.time() * 1000) - self._start_ms
-
-    def at(self, instant_ms: Ms) -> float:
-        """An instant of this clock as the loop tells time (seconds)."""
-        return (self._start_ms + instant_ms) / 1000
-
-
-class ModelSide:
-    """The model's end of a call: what it says to the core, what the core says to it."""
-
-    def __init__(self, call: Call, profile: Profile, configuration: SessionUpdate, input_format: AudioFormat) -> None:
-        self._call = call
-        self._profile = profile
-        self._configuration = configuration
-        self._translator = Translator(profile, input_format)
-        self._decoder = ServerDecoder()
-        self._connection: ModelConnection | None = None
-        self._unsent: list[bytes] = []
-        """Answers to a server that spoke before the connection was in our hands."""
-        self._connected_at_ms: Ms | None = None
-        self._closed_at_ms: Ms | None = None
-
-    async def connect(self, connector: Connector) -> None:
-        """Open the connection. Raises ConnectionFailed."""
-        self._connection = await connector.connect(self)
-        self._connected_at_ms = self._call.clock.now_ms()
-        for message in self._unsent:
-            self._connection.send(message)
-        self._unsent.clear()
-
-    def on_message(self, message: bytes | str) -> None:
-        """Take one message of the server."""
-        try:
-            event = self._decoder.decode(message)
-        except RemoteProtocolError as problem:
-            self._call.note("unreadable message", str(problem))
-            return
-        if isinstance(event, ResponseOutputAudioDelta):
-            self._call.audio(ResponseId(event.response_id), ItemId(event.item_id), event.delta)
-            return
-        for heard in self._translator.heard_from(event):
-            self._call.handle(heard)
-
-    def on_closed(self, code: int, reason: str) -> None:
-        """Take note that the connection ended."""
-        self._closed_at_ms = self._call.clock.now_ms()
-        self._call.handle(on.ModelClosed(code, reason))
-
-    def send(self, message: bytes) -> None:
-        """Send one encoded message."""
-        if self._connection:
-            self._connection.send(message)
-        else:
-            self._unsent.append(message)
-
-    def request(self, command: do.Request) -> None:
-        """Send what the core asks of the model. Raises LocalProtocolError for what this provider lacks."""
-        if isinstance(command, do.ConfigureSession):
-            self.send(encode(msgspec.structs.replace(self._configuration, event_id=command.event_id)))
-            return
-        event = said_to(command)
-        check(self._profile, event)
-        self.send(encode(event))
-
-    async def close(self) -> None:
-        """End the connection; idempotent."""
-        if self._connection:
-            await self._connection.close()
-        if self._closed_at_ms is None:
-            self._closed_at_ms = self._call.clock.now_ms()
-
-    def unknown(self) -> dict[str, int]:
-        """What of the server's messages was passed over, and how often."""
-        return {**self._decoder.unknown_types, **self._decoder.unknown_fields}
-
-    def connected_ms(self) -> Ms:
-        """How long the connection stood."""
-        if self._connected_at_ms is None or self._closed_at_ms is None:
-            return 0
-        return self._closed_at_ms - self._connected_at_ms
-
-
 class _LineSide:
     """The line's end of a call."""
 
@@ -469,32 +369,8 @@ def _without_cards(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     )
 
 
-def _verbs(profile: Profile) -> Can:
-    """What this provider can be asked; not what it holds of a cut item, where that is never a text."""
-    can = Can.MERGE if Feature.MERGED_REQUESTS in profile.features else Can(0)
-    for verb, wire_type in _VERBS.items():
-        if wire_type in profile.client_events:
-            can |= verb
-    return can if profile.tells_cuts else can & ~Can.RETRIEVE
-
-
 def _keep(agent: Agent, line: Line) -> Keep:
     """What of a call over this line may be kept. Nobody is asked where no person is at its far end."""
     if not getattr(line, "reaches_person", True) or agent.recording == Recording.NOT_REQUIRED:
         return Keep.EVERYTHING
     return Keep.AFTER_NOTICE if agent.recording == Recording.CONSENTED else Keep.NOTHING
-
-
-def configuration(agent: Agent, input_format: AudioFormat) -> SessionUpdate:
-    """The declaration of an agent as its model is told it. Raises UsageError if the model lacks the caller's format."""
-    profile = agent.model.profile
-    spoken = Feature.SPOKEN_ARGUMENTS in profile.features
-    try:
-        return session_update(
-            profile,
-            instructions=agent.briefing,
-            tools=[tool.schema(spoken=spoken) for tool in agent.tools.values()],
-            input_format=msgspec.convert(input_format.to_wire(), WireFormat),
-        )
-    except CallwrightError as problem:
-        raise UsageError(f"agent {agent.name} cannot take this line: {problem}") from problem

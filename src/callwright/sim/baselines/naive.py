@@ -22,8 +22,10 @@ from callwright.declare.agent import Agent
 from callwright.declare.tools import Context, Facts, Tool
 from callwright.ids import ItemId, MarkId, Ms, ToolCallId
 from callwright.ledger.provider import Provider
-from callwright.runtime.call import CallResult, Clock, configuration
+from callwright.runtime.call import CallResult
+from callwright.runtime.clock import Clock
 from callwright.runtime.downlink import Downlink
+from callwright.runtime.modelside import configuration
 from callwright.runtime.trace import Trace
 from callwright.sim.baselines.acting import Acting, Floor
 from callwright.sim.baselines.early import Uplink
