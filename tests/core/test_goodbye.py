@@ -376,7 +376,7 @@ def test_a_caller_who_is_loud_at_the_end_is_waited_for_until_the_server_decides(
     say(call)
     call.at(2_900, on.CallerLoud(is_loud=True))
     call.at(3_700)
-    assert call.session.goodbye.stage is Stage.LISTENING
+    assert call.session.leave.goodbye.stage is Stage.LISTENING
     call.at(3_700, on.SpeechStarted(U1, 2_900))
     assert is_withdrawn(call)
 
@@ -419,7 +419,7 @@ def test_a_result_that_comes_after_the_goodbye_is_told_before_the_call_ends():
     start_work(call)
     say(call)
     call.at(6_000)
-    assert call.session.goodbye.stage is Stage.HELD
+    assert call.session.leave.goodbye.stage is Stage.HELD
     commands = call.at(6_000, finished(K2))
     assert [type(command) for command in commands] == [
         do.PostToolOutput,

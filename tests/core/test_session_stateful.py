@@ -310,8 +310,8 @@ class World(RuleBasedStateMachine):
     def a_goodbye_is_pending_until_it_is_withdrawn_or_the_call_is_over(self):
         if self.session.pickup.stage is not Stage.PARTING:
             is_over = self.session.pickup.stage is Stage.OVER
-            assert self.session.goodbye.is_pending == (bool(self.ending) and not is_over)
-        if self.session.goodbye.is_pending:
+            assert self.session.leave.goodbye.is_pending == (bool(self.ending) and not is_over)
+        if self.session.leave.goodbye.is_pending:
             assert self.now_ms <= self.progress_ms + STALL_CAP_MS + HANDOVER_MS + DECISION_MS
 
     @invariant()

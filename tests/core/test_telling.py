@@ -338,7 +338,7 @@ def test_a_goodbye_is_held_while_an_outcome_is_to_come_and_withdrawn_when_it_doe
     assert call.done(do.HangUp) == []
     commands = call.at(5_000, fact(Milestone.CONFIRMED, 2))
     assert {do.PostFacts, do.RequestReply, do.PostToolOutput} <= {type(command) for command in commands}
-    assert not call.session.goodbye.is_pending
+    assert not call.session.leave.goodbye.is_pending
 
 
 def test_a_goodbye_is_withdrawn_for_an_outcome_that_is_owed():
@@ -346,7 +346,7 @@ def test_a_goodbye_is_withdrawn_for_an_outcome_that_is_owed():
     call = desk()
     call.at(0, fact(Milestone.CONFIRMED, 1))
     farewell(call)
-    assert not call.session.goodbye.is_pending
+    assert not call.session.leave.goodbye.is_pending
     assert (asks(call), records(call)) == (2, ["confirmed asked", "confirmed missed", "confirmed asked"])
 
 

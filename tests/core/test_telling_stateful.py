@@ -223,7 +223,7 @@ class Teller(RuleBasedStateMachine):
     def what_is_owed_is_asked_for_as_soon_as_the_floor_is_free(self):
         session = self.call.session
         if self.is_ready() and session.turns.floor is Floor.QUIET:
-            assert not session._telling.wants_reply()
+            assert not session.asking.telling.wants_reply()
 
 
 Teller.TestCase.settings = settings(stateful_step_count=25, max_examples=60)

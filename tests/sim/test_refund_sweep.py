@@ -78,8 +78,8 @@ def no_reply_is_asked_for_where_the_caller_spoke(patch: Patch) -> None:
     wants_reply = Tellings.wants_reply
 
     def silence(session: Session) -> None:
-        if session._telling.outstanding():
-            silenced[session._telling] = None
+        if session.asking.telling.outstanding():
+            silenced[session.asking.telling] = None
 
     def unless_silenced(self: Tellings, *, in_turn: bool = False) -> bool:
         return self not in silenced and wants_reply(self, in_turn=in_turn)

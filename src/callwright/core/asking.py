@@ -39,7 +39,7 @@ class Asking:
         self.stalls = stalls
         self._turns = turns
         self._tools = tools
-        self._telling = telling
+        self.telling = telling
         self._out = out
         self._actions = actions
         self._is_for_outcome = False
@@ -56,7 +56,7 @@ class Asking:
         """Take the wishes that are due."""
         if self._tools.take_due(self._turns.response_id, self._turns.caller_turns, now_ms):
             self.want()
-        is_owing = self._telling.wants_reply(in_turn=self._turns.floor in SPEAKING)
+        is_owing = self.telling.wants_reply(in_turn=self._turns.floor in SPEAKING)
         is_owing = is_owing and not self._tools.is_any_running(self._actions)
         if is_owing and not self._turns.is_reply_wanted:
             self._is_for_outcome = True
@@ -70,13 +70,13 @@ class Asking:
         """
         if self.lull.stage is not Stage.CALM:
             is_free = self._turns.floor is Floor.QUIET and not self._turns.may_ask()
-            is_quiet = is_free and is_line_quiet and not self._telling.is_telling()
+            is_quiet = is_free and is_line_quiet and not self.telling.is_telling()
             self._break(now_ms, is_quiet=is_quiet, at_ear_ms=at_ear_ms)
             if is_quiet and self.lull.stage is Stage.GONE:
                 return Ending("model", "it gave no reply, as often as it was asked for one")
         if self._turns.may_ask():
             self._turns.asked(now_ms)
-            self._telling.asked()
+            self.telling.asked()
             self.lull.waits()
             self._latest = self._out.next_id()
             self._out.request(RequestReply(self._latest))
@@ -85,7 +85,7 @@ class Asking:
     def _break(self, now_ms: Ms, *, is_quiet: bool, at_ear_ms: Ms) -> None:
         """Want a reply if the silence has lasted too long."""
         is_leaving = self.lull.stage is Stage.LEAVING
-        is_under_way = bool(self._tools.unanswered()) or self._telling.outstanding() > 0
+        is_under_way = bool(self._tools.unanswered()) or self.telling.outstanding() > 0
         if not self.lull.look(now_ms, is_quiet=is_quiet, is_under_way=is_under_way, at_ear_ms=at_ear_ms):
             return
         if is_leaving:
@@ -98,7 +98,7 @@ class Asking:
         """The server refused a request for a reply."""
         if request.event_id == self._latest:
             self._turns.refused(is_still_wanted=not self._is_for_outcome)
-            self._telling.never_began()
+            self.telling.never_began()
 
     def timer(self, now_ms: Ms) -> None:
         """See whether a reply that is due has begun."""
@@ -106,6 +106,6 @@ class Asking:
             return
         self._out.note("a reply that was due has not begun")
         self._is_for_outcome = False
-        self._telling.never_began()
+        self.telling.never_began()
         if not self._turns.may_ask():
             self.lull.give_up()

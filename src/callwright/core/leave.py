@@ -17,7 +17,7 @@ from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Ending
 from callwright.core.playout import Playout
 from callwright.core.toolcalls import ToolCalls
-from callwright.ids import Ms
+from callwright.ids import Ms, ResponseId
 
 
 class Leave:
@@ -27,60 +27,66 @@ class Leave:
         self, goodbye: Goodbye, lull: Lull, tools: ToolCalls, playout: Playout, cuts: Cuts, out: Outgoing
     ) -> None:
         """All of these are the session's; it goes on using them."""
-        self._goodbye = goodbye
+        self.goodbye = goodbye
         self._lull = lull
         self._tools = tools
         self._playout = playout
         self._cuts = cuts
         self._out = out
 
+    def talked_over(self, response_id: ResponseId | None, now_ms: Ms) -> None:
+        """The caller speaks, or the server stopped this response: nothing of it is played on, a farewell no more."""
+        self._cuts.shorten(self._cuts.silence(response_id, now_ms), now_ms)
+        self.stop()
+        self.withdraw(Withdrawal.TALKED_OVER, now_ms)
+
     def begin(self, event: ToolCalled, now_ms: Ms) -> None:
         """The model called a tool that ends the call; its function is being run."""
         said_ms = self._playout.received_ms(event.response_id)
         ending = Ending("agent", f"{event.name} has not returned")
         self._lull.leaves()
-        if self._goodbye.request(event.response_id, ending, now_ms, said_ms=said_ms):
+        if self.goodbye.request(event.response_id, ending, now_ms, said_ms=said_ms):
             self._out.add(WatchCaller())
 
     def explained(self, event: ToolFinished) -> None:
         """The function of an end call is through: what it returned is the reason for the log."""
-        if self._goodbye.is_pending:
+        if self.goodbye.is_pending:
             is_returned = event.outcome is ToolOutcome.RETURNED
-            self._goodbye.explained(event.output if is_returned else f"the end call {event.outcome.replace('_', ' ')}")
+            self.goodbye.explained(event.output if is_returned else f"the end call {event.outcome.replace('_', ' ')}")
 
     def stop(self) -> None:
         """The rest of the farewell is not to be heard, whatever still comes of it."""
-        if self._goodbye.is_pending and self._goodbye.response_id is not None:
-            self._playout.refuse(self._goodbye.response_id)
-            self._goodbye.stopped()
+        if self.goodbye.is_pending and self.goodbye.response_id is not None:
+            self._playout.refuse(self.goodbye.response_id)
+            self.goodbye.stopped()
 
     def withdraw(self, why: Withdrawal, now_ms: Ms) -> None:
         """The call goes on, and the model is told so. No effect while nothing is pending."""
-        if self._goodbye.is_pending:
-            self._goodbye.withdraw(now_ms)
+        if self.goodbye.is_pending:
+            self.goodbye.withdraw(now_ms)
             self._lull.taken_back()
             self._out.add(UnwatchCaller())
             self._settle(lambda tool: call_is_open(why, tool), now_ms)
 
     def call_is_over(self, now_ms: Ms) -> None:
         """The call has ended, by whomever: end calls that wait are answered."""
-        self._goodbye.call_is_over(now_ms)
+        self.goodbye.call_is_over(now_ms)
         self._settle(lambda _tool: CALL_IS_OVER, now_ms)
 
     def model_lost(self, ending: Ending, *, is_cut_short: bool) -> None:
         """The model's connection ended in the goodbye: the call ends by that if it cut the farewell short."""
         self._out.add(UnwatchCaller())
         self._out.note(f"{ending.reason}; the goodbye is played as far as it came")
-        self._goodbye.model_gone()
+        self.goodbye.model_gone()
         if is_cut_short:
-            self._goodbye.ending = ending
+            self.goodbye.ending = ending
 
     def ending(self, now_ms: Ms, *, is_open: bool, is_model_there: bool, owed: int) -> Ending | None:
         """Look whether the call has come to its end.
 
         ``is_open`` says that a response is open, ``owed`` how many operations the caller is not through with.
         """
-        if not self._goodbye.is_pending:
+        if not self.goodbye.is_pending:
             return None
         running = self._tools.what_runs()
         scene = Scene(
@@ -91,7 +97,7 @@ class Leave:
             report_due_ms=self._playout.report_due_ms(),
             outstanding=len(running) + owed if is_model_there else 0,
         )
-        fate = self._goodbye.look(scene, now_ms)
+        fate = self.goodbye.look(scene, now_ms)
         if fate is None:
             return None
         if fate is Fate.UNCONFIRMED:
@@ -101,7 +107,7 @@ class Leave:
             self._out.note(f"hung up while this still ran: {', '.join(running)}")
         if owed:
             self._out.note(f"hung up while the caller was owed the outcome of {owed} action{'s' if owed > 1 else ''}")
-        return self._goodbye.ending
+        return self.goodbye.ending
 
     def _settle(self, output: Callable[[str], str], now_ms: Ms) -> None:
         for tool_call_id, tool in self._tools.settle():

@@ -21,7 +21,6 @@ What a server or a line does out of order is noted and survived. What this side 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,12 +41,14 @@ from callwright.core.plan import Can as Can
 from callwright.core.plan import Ending as Ending
 from callwright.core.plan import Untold
 from callwright.core.playout import Playout
+from callwright.core.replies import Replies
+from callwright.core.serving import Serving
 from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
-from callwright.core.toolcalls import AfterOutput, ToolCalls, Verdict
-from callwright.core.turns import SPEAKING, Turns
+from callwright.core.toolcalls import ToolCalls
+from callwright.core.turns import Turns
 from callwright.errors import IllegalTransition
-from callwright.ids import Ms, ResponseId, ToolCallId
+from callwright.ids import Ms
 
 _Handler = Callable[[Any, Ms], None]
 
@@ -66,15 +67,18 @@ class Session:
         self.playout = Playout(rate_hz=plan.output_rate_hz, reports=plan.reports)
         self.heard = HeardRecord()
         self.tools = ToolCalls(plan.tools)
-        self.goodbye = Goodbye()
         self._out = Outgoing(plan.can)
         self.keeping = Keeping(plan, self.heard, self._out)
         self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
         lull = Lull()
-        self._leave = Leave(self.goodbye, lull, self.tools, self.playout, self._cuts, self._out)
-        self._telling = Tellings(self._out, plan.locale, plan.latency_ms)
-        stalls = Stalls(self.turns, self.playout, lull, self._telling, self._out)
-        self._asking = Asking(lull, stalls, self.turns, self.tools, self._telling, self._out, plan.actions)
+        self.leave = Leave(Goodbye(), lull, self.tools, self.playout, self._cuts, self._out)
+        telling = Tellings(self._out, plan.locale, plan.latency_ms)
+        stalls = Stalls(self.turns, self.playout, lull, telling, self._out)
+        self.asking = Asking(lull, stalls, self.turns, self.tools, telling, self._out, plan.actions)
+        serving = Serving(self.tools, self.turns, self.playout, self.leave, self.asking, self.keeping, self._out)
+        replies = Replies(self.turns, self.playout, self.heard, self.leave, self.asking, self._out)
+        talk = (self.pickup, self.turns, self.playout, self.heard, self.tools)
+        self._machines = (*talk, self.leave.goodbye, self.keeping, telling, lull, stalls)
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: self._model_connected,
             on.SessionReady: self._session_ready,
@@ -83,24 +87,24 @@ class Session:
             on.SpeechStopped: self._speech_stopped,
             on.ItemPlaced: lambda event, _now_ms: self.heard.placed(event.item_id, event.after),
             on.CallerTranscribed: self._caller_transcribed,
-            on.ResponseStarted: self._response_started,
-            on.AudioReceived: self._audio_received,
-            on.ReplyWritten: self._reply_written,
-            on.ToolCalled: self._tool_called,
-            on.ResponseEnded: self._response_ended,
+            on.ResponseStarted: replies.began,
+            on.AudioReceived: replies.audio,
+            on.ReplyWritten: replies.written,
+            on.ToolCalled: serving.called,
+            on.ResponseEnded: replies.ended,
             on.ItemRetrieved: self._item_retrieved,
             on.ItemTruncated: lambda event, _now_ms: self.heard.truncated(event.item_id, Truncate.CONFIRMED),
             on.RequestRefused: self._request_refused,
             on.ModelClosed: self._model_closed,
             on.LineOpened: lambda _event, now_ms: self.pickup.line_opened(now_ms),
-            on.FirstWordsLost: lambda _event, _now_ms: self._asking.lull.waits(),
+            on.FirstWordsLost: lambda _event, _now_ms: self.asking.lull.waits(),
             on.LinePlayed: self._line_played,
             on.MarkReturned: lambda event, now_ms: self.playout.mark_returned(event.mark_id, now_ms),
             on.CallerLoud: self._caller_loud,
             on.LineSilent: self._line_silent,
             on.LineClosed: self._line_closed,
-            on.ToolFinished: self._tool_finished,
-            on.FactChanged: lambda event, _now_ms: self._telling.changed(event),
+            on.ToolFinished: lambda event, now_ms: serving.finished(event, now_ms, is_over=self._is_over()),
+            on.FactChanged: lambda event, _now_ms: self.asking.telling.changed(event),
             on.InterruptRequested: self._interrupt_requested,
             on.HangUpRequested: self._hang_up_requested,
             on.TimerFired: self._timer_fired,
@@ -133,8 +137,7 @@ class Session:
         if self.pickup.stage is Stage.OVER:
             return None
         earliest_ms: Ms | None = None
-        machines = (self.pickup, self.turns, self.playout, self.heard, self.tools, self.goodbye)
-        for machine in (*machines, self.keeping, self._telling, self._asking.lull, self._asking.stalls):
+        for machine in self._machines:
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
                 earliest_ms = deadline_ms
@@ -146,7 +149,10 @@ class Session:
 
     def untold(self) -> tuple[Untold, ...]:
         """The operations whose outcome the caller has not heard when the call is over."""
-        return self._telling.untold()
+        return self.asking.telling.untold()
+
+    def _is_over(self) -> bool:
+        return self.pickup.stage is Stage.OVER
 
     # --- the model -------------------------------------------------------------------------------------------
 
@@ -159,93 +165,29 @@ class Session:
         self.pickup.move(PickupCue.ACCEPTED)
         if was is Stage.CONFIGURING:
             self._out.add(do.OpenUplink())
-            self._telling.ready()
+            self.asking.telling.ready()
 
     def _format_mismatched(self, event: on.FormatMismatched, now_ms: Ms) -> None:
         ending = Ending("fault", f"the session's {event.field} is {event.got}, agreed was {event.wanted}")
         self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("wrong format"), do.HangUp("wrong format"))
 
     def _speech_started(self, event: on.SpeechStarted, now_ms: Ms) -> None:
-        self._talked_over(self.turns.response_id, now_ms)
+        self.leave.talked_over(self.turns.response_id, now_ms)
         self.heard.caller_turn(event.item_id)
         self.turns.speech_started()
-        self._asking.lull.caller_spoke()
-        self._telling.caller_began(event.item_id, self.pickup.opened_ms + event.audio_start_ms, now_ms)
+        self.asking.lull.caller_spoke()
+        self.asking.telling.caller_began(event.item_id, self.pickup.opened_ms + event.audio_start_ms, now_ms)
 
     def _speech_stopped(self, _event: on.SpeechStopped, now_ms: Ms) -> None:
         self.turns.speech_stopped(now_ms)
-        self._asking.lull.caller_is_through()
+        self.asking.lull.caller_is_through()
 
     def _caller_transcribed(self, event: on.CallerTranscribed, now_ms: Ms) -> None:
         self.heard.caller_turn(event.item_id, event.text)
         if not event.text:
             self.turns.nothing_was_said(now_ms)
         if self.pickup.stage is not Stage.OVER:
-            self._telling.caller_said(event.item_id, event.text)
-
-    def _response_started(self, event: on.ResponseStarted, now_ms: Ms) -> None:
-        unended = self.turns.response_id
-        if unended is not None and unended != event.response_id:
-            self._out.note(f"response {event.response_id} began, so {unended} has ended without a word")
-            self._asking.stalls.ends(unended, now_ms)
-        self.turns.response_started(event.response_id)
-        self._telling.began(event.response_id)
-        self._asking.lull.began(event.response_id)
-
-    def _audio_received(self, event: on.AudioReceived, now_ms: Ms) -> None:
-        commands = self.playout.audio(event.response_id, event.item_id, event.samples, now_ms)
-        if commands:
-            self.heard.reply(event.item_id)
-            self.goodbye.audio(now_ms)
-            self._telling.spoke(event.response_id, event.item_id)
-            self._asking.lull.spoke(event.response_id)
-            self._asking.stalls.moved(now_ms, event.samples * 1000 // self.plan.output_rate_hz)
-            self._out.add(*commands)
-
-    def _reply_written(self, event: on.ReplyWritten, now_ms: Ms) -> None:
-        self.heard.reply(event.item_id, event.text)
-        self._asking.stalls.moved(now_ms)
-        self._asking.lull.wrote(event.response_id, event.text)
-
-    def _tool_called(self, event: on.ToolCalled, now_ms: Ms) -> None:
-        self._telling.called(event.response_id)
-        self._asking.lull.called(event.response_id)
-        self._asking.stalls.moved(now_ms)
-        self.keeping.tool_called(event.name)
-        verdict = self.tools.called(
-            event.tool_call_id,
-            event.response_id,
-            event.name,
-            is_cut=self.playout.is_cut(event.response_id),
-            caller_turns=self.turns.caller_turns,
-        )
-        match verdict:
-            case Verdict.DISPATCH:
-                self._out.add(do.StartTool(event.tool_call_id, event.name, event.arguments))
-                if self.tools.after(event.tool_call_id) is AfterOutput.HANG_UP:
-                    self._leave.begin(event, now_ms)
-                    if self.turns.floor in SPEAKING:
-                        self._leave.withdraw(Withdrawal.TALKED_OVER, now_ms)
-            case Verdict.UNKNOWN:
-                names = ", ".join(self.plan.tools) or "none"
-                self._post(event.tool_call_id, _error_text(f"there is no tool {event.name!r}; tools: {names}"), now_ms)
-            case Verdict.STALE:
-                self._post(event.tool_call_id, _error_text("not run: the caller spoke first"), now_ms)
-            case Verdict.REPEAT:
-                pass
-
-    def _response_ended(self, event: on.ResponseEnded, now_ms: Ms) -> None:
-        if self._asking.stalls.is_given_up(event.response_id):
-            return
-        is_ours = event.response_id == self.turns.response_id or self.playout.is_live(event.response_id)
-        if event.status is on.ResponseStatus.CANCELLED and is_ours and not self.playout.is_cut(event.response_id):
-            self._talked_over(event.response_id, now_ms)
-        self._out.add(*self.playout.response_ended(event.response_id))
-        self.turns.response_ended(event.response_id, now_ms)
-        self._telling.ended(event.response_id, now_ms)
-        self._asking.lull.ended(event.response_id, event.status)
-        if event.status in (on.ResponseStatus.FAILED, on.ResponseStatus.INCOMPLETE):
-            self._out.note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")
+            self.asking.telling.caller_said(event.item_id, event.text)
 
     def _item_retrieved(self, event: on.ItemRetrieved, _now_ms: Ms) -> None:
         self.heard.retrieved(event.item_id, event.text, is_cut=event.is_cut)
@@ -254,7 +196,7 @@ class Session:
         request = self._out.refused(event.event_id)
         match request:
             case do.RequestReply():
-                self._asking.refused(request)
+                self.asking.refused(request)
             case do.TruncateItem():
                 self.heard.truncated(request.item_id, Truncate.REFUSED)
             case do.RetrieveItem():
@@ -273,7 +215,7 @@ class Session:
 
     def _model_closed(self, event: on.ModelClosed, now_ms: Ms) -> None:
         ending = Ending("model", f"connection closed: {event.code} {event.reason}".rstrip())
-        if self.goodbye.is_pending:
+        if self.leave.goodbye.is_pending:
             self._part(ending, now_ms)
             return
         self._end(PickupCue.ENDED, ending, now_ms, do.HangUp("model closed"))
@@ -285,8 +227,8 @@ class Session:
 
     def _caller_loud(self, event: on.CallerLoud, now_ms: Ms) -> None:
         if self.pickup.stage is Stage.READY:
-            self.goodbye.caller_loud(now_ms, is_loud=event.is_loud)
-            self._asking.stalls.caller_loud(now_ms, is_loud=event.is_loud)
+            self.leave.goodbye.caller_loud(now_ms, is_loud=event.is_loud)
+            self.asking.stalls.caller_loud(now_ms, is_loud=event.is_loud)
 
     def _line_silent(self, event: on.LineSilent, now_ms: Ms) -> None:
         ending = Ending("fault", f"no audio from the line for {event.ms // 1000} s")
@@ -297,27 +239,12 @@ class Session:
 
     # --- the tools and the app -------------------------------------------------------------------------------
 
-    def _tool_finished(self, event: on.ToolFinished, now_ms: Ms) -> None:
-        is_due = self.tools.finished(event.tool_call_id, speaks=event.speaks)
-        if self.pickup.stage is Stage.OVER:
-            return
-        if event.outcome is not on.ToolOutcome.RETURNED:
-            name, what = self.tools.name_of(event.tool_call_id), event.outcome.replace("_", " ")
-            self._out.note(f"tool {name} {what} {event.raised}".rstrip())
-        after = self.tools.after(event.tool_call_id)
-        if is_due:
-            self._post(event.tool_call_id, event.output, now_ms)
-            if self.goodbye.is_pending and after is AfterOutput.REPLY:
-                self._asking.want()
-        elif after is AfterOutput.HANG_UP:
-            self._leave.explained(event)
-
     def _interrupt_requested(self, _event: on.InterruptRequested, now_ms: Ms) -> None:
         response_id = self.turns.response_id
         is_new = response_id is not None and not self.playout.is_cut(response_id)
         cuts = self._cuts.silence(response_id, now_ms)
-        self._leave.stop()
-        self._asking.lull.stopped()
+        self.leave.stop()
+        self.asking.lull.stopped()
         if response_id is not None and is_new and Can.CANCEL in self._out.can:
             self._out.request(do.CancelResponse(self._out.next_id(), response_id))
         self._cuts.shorten(cuts, now_ms)
@@ -332,42 +259,37 @@ class Session:
             ending = Ending("fault", f"the model's server did not {what} within {SESSION_PATIENCE_MS // 1000} s")
             self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("too late"), do.HangUp("no session"))
             return
-        self._asking.timer(now_ms)
-        self._telling.timer(now_ms)
+        self.asking.timer(now_ms)
+        self.asking.telling.timer(now_ms)
         self.playout.timer(now_ms)
         for item_id in self.heard.timer(now_ms):
             self._out.note(f"no answer about cut item {item_id}; its heard text is an estimate")
 
     # --- the joints ------------------------------------------------------------------------------------------
 
-    def _talked_over(self, response_id: ResponseId | None, now_ms: Ms) -> None:
-        self._cuts.shorten(self._cuts.silence(response_id, now_ms), now_ms)
-        self._leave.stop()
-        self._leave.withdraw(Withdrawal.TALKED_OVER, now_ms)
-
     def _join(self, now_ms: Ms) -> None:
         if self.pickup.stage is not Stage.OVER:
-            self._asking.stalls.look(now_ms)
+            self.asking.stalls.look(now_ms)
         self._cuts.take_played_out(now_ms)
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:
-            self._telling.settled(self.heard.take_settled(), now_ms)
-        self._asking.gather(now_ms)
+            self.asking.telling.settled(self.heard.take_settled(), now_ms)
+        self.asking.gather(now_ms)
         is_model_there = self.pickup.stage is Stage.READY
         if is_model_there and self.turns.is_reply_wanted:
-            self._leave.withdraw(Withdrawal.RESULT, now_ms)
+            self.leave.withdraw(Withdrawal.RESULT, now_ms)
         if is_model_there and self._ask(now_ms):
             return
         is_open = self.turns.response_id is not None
-        owed = self._telling.outstanding()
-        ending = self._leave.ending(now_ms, is_open=is_open, is_model_there=is_model_there, owed=owed)
+        owed = self.asking.telling.outstanding()
+        ending = self.leave.ending(now_ms, is_open=is_open, is_model_there=is_model_there, owed=owed)
         if ending is not None:
             self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("hung up"))
 
     def _ask(self, now_ms: Ms) -> bool:
         """Ask for a reply where that is due; true if the model brings none, and the call has ended by that."""
-        is_line_quiet = not self.playout.is_busy() and not self.goodbye.is_pending
-        ending = self._asking.ask(now_ms, is_line_quiet=is_line_quiet, at_ear_ms=self._cuts.at_ear_ms())
+        is_line_quiet = not self.playout.is_busy() and not self.leave.goodbye.is_pending
+        ending = self.asking.ask(now_ms, is_line_quiet=is_line_quiet, at_ear_ms=self._cuts.at_ear_ms())
         if ending is not None:
             self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("no reply"))
         return ending is not None
@@ -377,24 +299,16 @@ class Session:
         self.pickup.move(PickupCue.MODEL_LOST)
         self._out.model_lost()
         response_id = self.turns.response_id
-        self._leave.model_lost(ending, is_cut_short=response_id is not None)
+        self.leave.model_lost(ending, is_cut_short=response_id is not None)
         if response_id is not None:
-            self._asking.stalls.ends(response_id, now_ms)
+            self.asking.stalls.ends(response_id, now_ms)
         self.heard.give_up_all()
 
     def _end(self, cue: PickupCue, ending: Ending, now_ms: Ms, *commands: do.Command) -> None:
         self.pickup.move(cue)
-        self._leave.call_is_over(now_ms)
+        self.leave.call_is_over(now_ms)
         self.ending = ending
         self._out.add(*commands)
         self._cuts.line_ended(self.turns.response_id, now_ms)
-        self._telling.call_is_over(self.heard.take_settled(), now_ms)
+        self.asking.telling.call_is_over(self.heard.take_settled(), now_ms)
         self.keeping.call_is_over(now_ms)
-
-    def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms) -> None:
-        self._out.request(do.PostToolOutput(self._out.next_id(), tool_call_id, output))
-        self.tools.answered(tool_call_id, now_ms)
-
-
-def _error_text(problem: str) -> str:
-    return json.dumps({"error": problem})

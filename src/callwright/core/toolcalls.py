@@ -151,6 +151,10 @@ class ToolCalls:
         call.state = TOOL_CALLS.after(call.state, Cue.WITHHELD if is_withheld else Cue.FINISHED)
         return is_running and not is_withheld
 
+    def names(self) -> tuple[str, ...]:
+        """The declared tools."""
+        return tuple(self._tools)
+
     def name_of(self, tool_call_id: ToolCallId) -> str:
         """Which tool a call is of. Raises KeyError for a call that was never announced."""
         return self._calls[tool_call_id].name
