@@ -16,7 +16,7 @@ import callwright as cw
 from callwright.ids import Ms
 from callwright.runtime.call import CallResult
 from callwright.sim.baselines import BASELINES, HABITS
-from callwright.sim.baselines.habits import Acts, Early, HangUp
+from callwright.sim.baselines.habits import Acts, Early, HangUp, OnHold
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.models import CallerSaid, ToolAnswered
@@ -137,13 +137,17 @@ ACTING = (
 
 
 def test_every_baseline_but_naive_has_one_bad_habit() -> None:
-    assert HABITS["naive"].early is Early.DROPPED
-    assert HABITS["naive"].hang_up is HangUp.AFTER_A_WHILE
     for name, habits in HABITS.items():
-        edges = sum([habits.early is not Early.HELD, habits.hang_up is not HangUp.WHEN_HEARD])
-        acts_its_own_way = name in ACTING
-        assert edges == (2 if name == "naive" else 0 if acts_its_own_way else 1), name
-        assert acts_its_own_way or name == "naive" or habits.acts == Acts(), name
+        bad = sum(
+            [
+                habits.early is not Early.HELD,
+                habits.hang_up is not HangUp.WHEN_HEARD,
+                habits.on_hold is not OnHold.WAITS,
+                name in ACTING,
+            ]
+        )
+        assert bad == (3 if name == "naive" else 1), name
+        assert name in ACTING or name == "naive" or habits.acts == Acts(), name
 
 
 def test_who_takes_the_last_four_digits_for_the_outcome_never_tells_it() -> None:
@@ -216,6 +220,12 @@ async def end_call(ctx: cw.Context[None], goodbye: cw.Spoken) -> str:
     return f"said {goodbye}"
 
 
+@desk.tool(after=cw.AfterOutput.SILENCE)
+async def wait(ctx: cw.Context[None]) -> str:
+    """Say nothing."""
+    return "waiting"
+
+
 CREATED = emit(server.SessionCreated(session=objects.Session()))
 UPDATED = emit(server.SessionUpdated(session=objects.Session()))
 READY = (CREATED, expect("session.update"), UPDATED, after(1_000))
@@ -280,6 +290,22 @@ def test_c045_audio_is_before_the_configuration_on_the_wire_only_for_who_sends_i
     assert len(model.sent) - 1 == pytest.approx(frames[1], abs=2)
     assert result.session_ready_ms == 1_000
     assert result.lost_ms == (pytest.approx(1_000, abs=20) if HABITS[name].early is Early.DROPPED else 0)
+
+
+@named
+def test_c060_who_asks_for_a_reply_to_every_output_speaks_where_silence_was_the_answer(name: str) -> None:
+    """Not before the response that called is done: the server would refuse it."""
+    waits = emit(
+        server.ResponseFunctionCallArgumentsDone(
+            response_id="r", item_id="c", output_index=0, call_id="1", name="wait", arguments="{}"
+        )
+    )
+    opened = emit(server.ResponseCreated(response=objects.Response(id="r", status="in_progress")))
+    asks = [expect("response.create")] * (HABITS[name].on_hold is OnHold.ASKS)
+    result, model = take(name, *READY, opened, waits, OUTPUT, after(200), done(), *asks, after(500), ends_ms=3_000)
+    told = [kind for kind in model.sent if kind != "input_audio_buffer.append"]
+    assert told == ["session.update", "conversation.item.create", *["response.create"] * len(asks)]
+    assert result.ending.by == "caller"
 
 
 @pytest.mark.parametrize("name", ["naive", "sleeps-at-goodbye"])

@@ -16,13 +16,14 @@ from typing import Any, Final
 
 import msgspec
 
+from callwright.core.toolcalls import AfterOutput
 from callwright.declare.actions import Terms
 from callwright.declare.tools import Context, Tool
 from callwright.errors import Refuse, UsageError
 from callwright.ids import Ms
 from callwright.ledger.provider import Dispatch, Outcome, Provider
 from callwright.ledger.saying import what
-from callwright.sim.baselines.habits import Acts, Key, Tells
+from callwright.sim.baselines.habits import Acts, Key, OnHold, Tells
 from callwright.wire import server
 
 LOOK_EVERY_MS: Final[Ms] = 500
@@ -48,10 +49,16 @@ _KEYS: Final[Mapping[Key, Callable[[Terms, str], str]]] = {
 class Floor:
     """Asks for the reply to a result once no response is open, since the server refuses it before."""
 
-    def __init__(self, ask: Callable[[], None]) -> None:
+    def __init__(self, on_hold: OnHold, ask: Callable[[], None]) -> None:
+        self._on_hold = on_hold
         self._ask = ask
         self._is_open = False
         self._is_wanted = False
+
+    def posted(self, after: AfterOutput) -> None:
+        """A tool's output was posted, and is to be followed by this: ask, unless that is silence and is kept to."""
+        if after is AfterOutput.REPLY or self._on_hold is OnHold.ASKS:
+            self.ask()
 
     def ask(self) -> None:
         """Ask now, or as soon as the response that is open is done."""

@@ -1,19 +1,21 @@
-"""A baseline's way up: what it does with the caller's audio before the session stands, and its connection."""
+"""A baseline's way up: what it does with the caller's audio before the session stands and on hold; its connection."""
 
 from __future__ import annotations
 
-from callwright.audio.formats import FRAME_MS
+from callwright.audio.formats import FRAME_MS, Encoding
 from callwright.core.ports import ModelConnection
 from callwright.ids import Ms
-from callwright.sim.baselines.habits import Early
+from callwright.sim.baselines.habits import Early, Habits, OnHold
+from callwright.sim.baselines.hold import MusicGate
 from callwright.wire.codec import encode_append
 
 
 class Uplink:
     """Frames and messages on their way to the model."""
 
-    def __init__(self, early: Early) -> None:
-        self._early = early
+    def __init__(self, habits: Habits, encoding: Encoding) -> None:
+        self._early = habits.early
+        self._gate = MusicGate(encoding) if habits.on_hold is OnHold.SAVES else None
         self._connection: ModelConnection | None = None
         self._is_open = False
         self._held: list[bytes] = []
@@ -35,6 +37,8 @@ class Uplink:
 
     def frame(self, frame: bytes) -> None:
         """Take 20 ms of the caller."""
+        if self._gate is not None and not self._gate.lets(frame):
+            return
         if self._is_open:
             self.send(encode_append(frame))
         elif self._early is Early.DROPPED:

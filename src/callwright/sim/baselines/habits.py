@@ -1,4 +1,4 @@
-"""What baselines do, as data: a habit for the caller's first words, one for the goodbye, and those for actions."""
+"""What baselines do, as data: habits for the caller's first words, for the goodbye, for actions, and for waiting."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ class HangUp(Enum):
     AFTER_A_WHILE = "a second after the call, however long the goodbye is"
     WHEN_EMPTY = "as soon as all audio that has come was played, whether or not more is on its way"
     WHEN_HEARD = "when the response is done and the line has played it; not at all if the caller cut it"
+
+
+class OnHold(Enum):
+    """What is done while nobody is there, or the model means to say nothing."""
+
+    WAITS = "every frame is sent, and no reply is asked for to a tool whose answer is silence"
+    ASKS = "a reply is asked for to every tool's output, as to any other"
+    SAVES = "what it takes for music is not sent"
 
 
 class Key(Enum):
@@ -56,15 +64,16 @@ class Acts:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """What a baseline does at the edges, and with actions."""
+    """What a baseline does at the edges, with actions, and on hold."""
 
     early: Early
     hang_up: HangUp
     acts: Acts = field(default_factory=Acts)
+    on_hold: OnHold = OnHold.WAITS
 
 
 HABITS: Mapping[str, Habits] = {
-    "naive": Habits(Early.DROPPED, HangUp.AFTER_A_WHILE, Acts(Key.CALL, Tells.UNLESS_SPOKEN)),
+    "naive": Habits(Early.DROPPED, HangUp.AFTER_A_WHILE, Acts(Key.CALL, Tells.UNLESS_SPOKEN), OnHold.ASKS),
     "drops-early-audio": Habits(Early.DROPPED, HangUp.WHEN_HEARD),
     "sends-early-audio": Habits(Early.SENT, HangUp.WHEN_HEARD),
     "sleeps-at-goodbye": Habits(Early.HELD, HangUp.AFTER_A_WHILE),
@@ -76,5 +85,7 @@ HABITS: Mapping[str, Habits] = {
     "counts-last-four": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER, Tells.UNLESS_NAMED)),
     "posts-a-note": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.ORDER, Tells.NOTE)),
     "cancels-on-barge-in": Habits(Early.HELD, HangUp.WHEN_HEARD, Acts(Key.CALL, stops_waiting=True)),
+    "talks-to-the-queue": Habits(Early.HELD, HangUp.WHEN_HEARD, on_hold=OnHold.ASKS),
+    "stops-on-music": Habits(Early.HELD, HangUp.WHEN_HEARD, on_hold=OnHold.SAVES),
 }
 """Baselines by name: ``naive`` has every bad habit that tutorials teach, each of the others one of them."""

@@ -64,11 +64,11 @@ class NaiveClient:
         self._context = (deps, party)
         self._clock = Clock()
         self._trace = Trace({"agent": agent.name, "client": name, "model": agent.model.profile.name})
-        self._up = Uplink(habits.early)
+        self._up = Uplink(habits, line.input_format.encoding)
         self._down = Downlink(line, output_format)
         self._queue = Queue(line, output_format)
         self._goodbye = Goodbye(habits.hang_up, self._queue)
-        self._acting = Acting(habits.acts, provider, Floor(lambda: self._send(client.ResponseCreate())))
+        self._acting = Acting(habits.acts, provider, Floor(habits.on_hold, lambda: self._send(client.ResponseCreate())))
         self._decoder = ServerDecoder()
         self._turns: dict[ItemId, Turn] = {}
         self._ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
@@ -166,7 +166,7 @@ class NaiveClient:
 
     async def _use(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> None:
         self._post(call, msgspec.json.encode(await self._run(tool, call)).decode())
-        self._send(client.ResponseCreate())
+        self._acting.floor.posted(tool.after)
 
     async def _act(self, tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> None:
         output, tells = await self._acting.act(tool, self._context_of(call), _arguments(tool, call))
