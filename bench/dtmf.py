@@ -21,10 +21,9 @@ import numpy as np
 from callwright.audio.dtmf import COLUMNS_HZ, KEYS, ROWS_HZ, KeyDetector, tones
 from callwright.audio.formats import PCM
 from callwright.audio.g711 import pcmu_decode, pcmu_encode
+from callwright.audio.levels import tone_amplitude
 
 PAD = "123A456B789C*0#D"
-FULL_SCALE_DBM0 = 3.17
-PEAK = 32636
 PAUSE_MS = 150
 ACCEPT, REJECT, EITHER = "accept", "reject", ""
 
@@ -52,7 +51,7 @@ class Tone:
             parts += [self._key(key, rate_hz, chance), np.zeros(self.gap_ms * per_ms)]
         total = np.concatenate((*parts, np.zeros(PAUSE_MS * per_ms)))
         if self.noise is not None:
-            total += chance.normal(0, amplitude(self.noise) / 2**0.5, len(total))
+            total += chance.normal(0, tone_amplitude(self.noise) / 2**0.5, len(total))
         return np.rint(total).clip(-32768, 32767).astype(np.int16)
 
     def _key(self, key: str, rate_hz: int, chance: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -60,18 +59,13 @@ class Tone:
         time = np.arange((self.ms + self.hole_ms) * rate_hz // 1000) / rate_hz
         low_hz, high_hz = ROWS_HZ[row] * (1 + self.low_off / 100), COLUMNS_HZ[column] * (1 + self.high_off / 100)
         low, high = (
-            amplitude(level) * np.sin(2 * np.pi * (hz * time + chance.random()))
+            tone_amplitude(level) * np.sin(2 * np.pi * (hz * time + chance.random()))
             for level, hz in ((self.low, low_hz), (self.high, high_hz))
         )
         hole = slice(self.ms * rate_hz // 2000, (self.ms // 2 + self.hole_ms) * rate_hz // 1000)
         tone: np.ndarray[tuple[int], np.dtype[np.float64]] = low + high
         tone[hole] = 0
         return tone
-
-
-def amplitude(dbm0: float) -> float:
-    """Amplitude of a tone of this level, in int16 steps."""
-    return float(PEAK * 10 ** ((dbm0 - FULL_SCALE_DBM0) / 20))
 
 
 LIMITS: Sequence[tuple[str, Tone, str]] = [

@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from callwright.audio.formats import PCM
-from callwright.audio.levels import peak
+from callwright.audio.levels import peak, tone_amplitude
 from callwright.audio.mix import saturated
 from callwright.errors import AudioFormatError, UsageError
 from callwright.ids import Ms, Samples
@@ -50,7 +50,7 @@ ROWS_HZ = (697, 770, 852, 941)
 COLUMNS_HZ = (1209, 1336, 1477, 1633)
 
 LOW_DBM0 = -10
-"""Level of the low group's tone as it is sent; what Asterisk and spandsp send. 0 dBm0 is 3.17 dB below full scale."""
+"""Level of the low group's tone as it is sent; what spandsp sends."""
 TWIST_DB = 2
 """How much louder the high group is sent; common practice, since lines weaken high frequencies."""
 TONE_MS: Ms = 100
@@ -58,8 +58,6 @@ GAP_MS: Ms = 100
 """Tone and gap of 100 ms are safe everywhere; 50 and 45 ms are the least that one may send."""
 
 _PAD = ("123A", "456B", "789C", "*0#D")
-_FULL_SCALE = 32636.0 * 10 ** (-3.17 / 20)
-"""Amplitude of a tone of 0 dBm0 in int16 steps; G.711 puts a tone of full scale at 3.17 dBm0."""
 
 _HOP_MS: Ms = 5
 _WINDOW_MS: Ms = 20
@@ -78,7 +76,7 @@ _SHARE = 0.5
 _OFF = 0.025
 """Part of its frequency that a tone may be off: 1.5 % must be accepted, 3.5 % refused."""
 
-_LEAST = _FULL_SCALE * 10 ** (_LEAST_DBM0 / 20)
+_LEAST = tone_amplitude(_LEAST_DBM0)
 _COEFFICIENT_STEP = 2.0**-16
 _WEIGHT_STEP = 2.0**-10
 _MAX_RATE_HZ = 48_000
@@ -117,7 +115,7 @@ def tones(keys: str, rate_hz: int, *, tone_ms: Ms = TONE_MS, gap_ms: Ms = GAP_MS
     per_ms = rate_hz // 1000
     time = np.arange(tone_ms * per_ms) / rate_hz
     gap = np.zeros(gap_ms * per_ms, np.int16)
-    low, high = (_FULL_SCALE * 10 ** (level / 20) for level in (LOW_DBM0, LOW_DBM0 + TWIST_DB))
+    low, high = tone_amplitude(LOW_DBM0), tone_amplitude(LOW_DBM0 + TWIST_DB)
     parts = []
     for key in checked_keys(keys):
         row = next(row for row, line in enumerate(_PAD) if key in line)

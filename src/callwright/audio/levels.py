@@ -1,7 +1,8 @@
 """How loud samples are, and where in a recording somebody speaks.
 
 A level is in dB of full scale (dBFS): a square wave of full scale has 0, a sine of full scale -3. Sums of squares are
-exact and levels are whole dB, so a decision on a level is the same on every machine.
+exact and levels are whole dB, so a decision on a level is the same on every machine. Telephony's levels are in dBm0: a
+tone of full scale has 3.17 (ITU-T G.711).
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ SILENCE_DBFS = -100
 """The level of digital silence, and of no samples at all."""
 
 _FULL_SCALE = 32768.0
+_G711_PEAK = 32636.0  # the loudest that G.711 carries
+_G711_PEAK_DBM0 = 3.17
 _WINDOW_MS: Ms = 10
 
 
@@ -28,6 +31,11 @@ def level_dbfs(samples: PCM) -> int:
     if not energy:
         return SILENCE_DBFS
     return max(SILENCE_DBFS, floor(10 * log10(energy / len(samples) / _FULL_SCALE**2) + 0.5))
+
+
+def tone_amplitude(dbm0: float) -> float:
+    """Amplitude of a tone of this level, in int16 steps."""
+    return float(_G711_PEAK * 10 ** ((dbm0 - _G711_PEAK_DBM0) / 20))
 
 
 def peak(samples: PCM) -> int:
