@@ -452,19 +452,27 @@ def test_an_output_that_was_told_behind_the_notice_is_told() -> None:
             "does: go_off",
             'topics.go-on.does: expected one of go_on, tell; got "go_off"; did you mean "go_on"?',
         ),
-        ("does: go_on", "dose: go_on", 'expected one of when, says, calls, does; got "dose"; did you mean "does"?'),
+        (
+            "does: go_on",
+            "dose: go_on",
+            'expected one of when, noted, after, says, calls, speaks, arguments, does; got "dose"',
+        ),
         ("calls: look_up_booking", "calls: look_up", 'did you mean "look_up_booking"?'),
         ("rate: 5/7", "rate: 7/5", "behaviors.recaps.rate: expected a number from 0 to 1"),
         ("going_on: going-on", "", "expected a key 'going_on'"),
         (
             "{is: the caller",
             "{is: the caller, after: [for], x: the caller",
-            'expected one of after, is, remembered; got "x"',
+            'expected one of after, is, key, quotes, remembered; got "x"',
         ),
-        ("{is: the caller needs nothing more}", "{is: it, after: [for]}", "reason: expected exactly one of after, is"),
+        (
+            "{is: the caller needs nothing more}",
+            "{is: it, after: [for]}",
+            "reason: expected exactly one of after, is, key, quotes",
+        ),
         ("unless: [still open]", "unless: []", "hangs_up.unless: expected a list of at least 1"),
         ("notice: [notice]", "notice: [thats-all]", "notice 1: expected a line of the agent"),
-        ("  believes_it_hung_up:", "  recap:", "expected one of 10 names, nearest recaps"),
+        ("  believes_it_hung_up:", "  recap:", "expected one of 14 names, nearest recaps"),
     ],
 )
 def test_a_mistake_in_the_file_is_told_with_its_place(tmp_path: Path, before: str, after: str, message: str) -> None:

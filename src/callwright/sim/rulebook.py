@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_type_hints
 
 from callwright.declare.tools import Spoken
+from callwright.sim.arguments import Key, Source, read_sources
 from callwright.sim.models import Clip, ToolRequest
+from callwright.sim.phrases import Phrase, fits_any, read_phrases
 from callwright.sim.speech import Side, Speech, normalise
 
 if TYPE_CHECKING:
@@ -25,21 +26,11 @@ _WITH_FACTS = (
     "refuses_to_say",
     "names_wrong_card",
 )
-BEHAVIORS = (*_ANY_MODELS, "believes_it_hung_up", "forgets_notice", *_WITH_FACTS)
+_WITH_KEYS = ("ignores_menu", "picks_wrong_key", "presses_again", "talks_to_announcements")
+BEHAVIORS = (*_ANY_MODELS, "believes_it_hung_up", "forgets_notice", *_WITH_FACTS, *_WITH_KEYS)
 """What a rules file gives a rate for; a scenario may give another one."""
 
 _SENTENCE_ENDS = (".", "!", "?")
-
-
-@dataclass(frozen=True, slots=True)
-class Phrase:
-    """Words that must all occur, in any order; one that ends in ``*`` stands for every word that begins so."""
-
-    words: tuple[str, ...]
-
-    def fits(self, said: Sequence[str]) -> bool:
-        """Whether every word of the phrase occurs in ``said``."""
-        return all(any(_matches(word, heard) for heard in said) for word in self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +66,6 @@ class Saying:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
-    """What to do when the caller says one of some phrases: exactly one of the three is set."""
-
-    when: tuple[Phrase, ...]
-    says: Saying | None = None
-    calls: str | None = None
-    does: Literal["go_on", "tell"] | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Fact:
     """How something that the record says is told."""
 
@@ -115,31 +96,23 @@ class Tool:
     """What is said with the call."""
     spoken: Mapping[str, str]
     """The argument that has what is said as its text; at most one."""
-    constant: Mapping[str, str]
-    """The arguments that are the same in every call."""
-    arguments: Mapping[str, tuple[str, ...]]
-    """The words behind which the caller says each of the other arguments."""
-    remembered: tuple[str, ...]
-    """Those of them that he may have said in an earlier turn."""
+    arguments: Mapping[str, Source]
+    """Where each of the other arguments comes from."""
     answers: tuple[tuple[tuple[Phrase, ...], Saying], ...]
     """What is said to an output with one of the phrases; no phrase fits every output."""
     goes_on: tuple[Phrase, ...]
     """Of a tool that hangs up: the phrases by which its output says that the call goes on; none of another tool."""
 
-    def request(self, name: str, said: str, before: Sequence[str] = ()) -> ToolRequest | None:
-        """The call that these words of the caller ask for; None when one of its arguments was not said.
+    @property
+    def key(self) -> tuple[str, Key] | None:
+        """The argument that is the key of a menu, and how it is chosen; None where the tool presses none."""
+        return next(((name, source) for name, source in self.arguments.items() if isinstance(source, Key)), None)
 
-        An argument is the first name or number (no small first letter) behind one of its cues, in what he said or, for
-        some, in his turns ``before``, the latest first.
-        """
-        arguments = {}
-        for argument, cues in self.arguments.items():
-            turns = (said, *before) if argument in self.remembered else (said,)
-            value = next(chain.from_iterable(_behind(cues, turn) for turn in turns), None)
-            if value is None:
-                return None
-            arguments[argument] = value.strip(".,;:!?")
-        return ToolRequest(name, {**arguments, **self.constant, **self.spoken})
+    def request(self, name: str, said: str, before: Sequence[str] = ()) -> ToolRequest | None:
+        """The call that these words ask for, after the turns ``before``, the latest first; None without an argument."""
+        found = {argument: source.find(said, before) for argument, source in self.arguments.items()}
+        arguments = {argument: value for argument, value in found.items() if value is not None}
+        return ToolRequest(name, {**arguments, **self.spoken}) if len(arguments) == len(found) else None
 
     def has_ended(self, output: str) -> bool:
         """Whether this output lets the model believe that it has hung up."""
@@ -147,11 +120,32 @@ class Tool:
 
     def goes_on_by(self, text: str) -> bool:
         """Whether an output or a note says that this was to hang up, and the call goes on."""
-        return _fits_any(self.goes_on, text)
+        return fits_any(self.goes_on, text)
 
     def answer(self, output: str) -> Saying | None:
         """What is said to this output."""
-        return next((says for when, says in self.answers if not when or _fits_any(when, output)), None)
+        return next((says for when, says in self.answers if not when or fits_any(when, output)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """What to do when the caller says one of some phrases: exactly one of says, calls and does is set."""
+
+    when: tuple[Phrase, ...] = ()
+    noted: tuple[Phrase, ...] = ()
+    """The same of a system note."""
+    after: str | None = None
+    """The topic that has to have been answered before, by its name."""
+    says: Saying | None = None
+    calls: str | None = None
+    tool: Tool | None = None
+    """The tool that is called, with what this topic has of its own."""
+    does: Literal["go_on", "tell"] | None = None
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is for what no other fits."""
+        return not self.when and not self.noted
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +167,23 @@ class Rules:
     rates: Mapping[str, float]
     """How often each of `BEHAVIORS` shows, 0 to 1."""
 
-    def topic(self, said: Sequence[str]) -> Topic | None:
-        """The topic with the longest phrase that fits these words; of equals the first in the file."""
-        fitting = [(len(p.words), topic) for topic in self.topics.values() for p in topic.when if p.fits(said)]
+    def topic(self, said: Sequence[str], has_answered: Callable[[str], bool]) -> Topic | None:
+        """The topic with the longest phrase that fits these words; of equals the first in the file.
+
+        ``has_answered`` tells whether the topic of this name was answered before.
+        """
+        topics = (topic for topic in self.topics.values() if topic.after is None or has_answered(topic.after))
+        fitting = [(len(p.words), topic) for topic in topics for p in topic.when if p.fits(said)]
         return max(fitting, key=lambda fit: fit[0])[1] if fitting else None
+
+    def noted(self, note: str) -> Topic | None:
+        """The first topic that is for this system note."""
+        return next((topic for topic in self.topics.values() if fits_any(topic.noted, note)), None)
+
+    @property
+    def otherwise(self) -> Topic | None:
+        """The topic for what no other fits."""
+        return next((topic for topic in self.topics.values() if topic.is_rest), None)
 
     def sayings(self) -> Iterator[Saying]:
         """What can be cut and gone on with: the answers to the caller and the tellings of outputs."""
@@ -194,21 +201,6 @@ class Rules:
         return next((fact for fact in self.facts if fact.fits(text)), None)
 
 
-def _fits_any(phrases: Sequence[Phrase], output: str) -> bool:
-    """Whether one of the phrases fits the words of a tool's output."""
-    words = re.findall(r"\w+", output.lower())
-    return any(phrase.fits(words) for phrase in phrases)
-
-
-def _matches(pattern: str, word: str) -> bool:
-    return word.startswith(pattern[:-1]) if pattern.endswith("*") else word == pattern
-
-
-def _behind(cues: Sequence[str], said: str) -> Iterator[str]:
-    """The names and numbers that stand behind one of these words."""
-    return (word for cue, word in pairwise(said.split()) if normalise(cue) in cues and not word[0].islower())
-
-
 # --- reading the file ----------------------------------------------------------------------------------------------
 
 
@@ -222,10 +214,11 @@ def read_rules(
     tools = {name: _tool(field, speech, declared[name] if declared else None) for name, field in fields.items()}
     of_some = {"believes_it_hung_up": any(tool.goes_on for tool in tools.values()), "forgets_notice": "notice" in parts}
     of_some |= dict.fromkeys(_WITH_FACTS, "facts" in parts)
+    of_some |= dict.fromkeys(_WITH_KEYS, any(tool.key for tool in tools.values()))
     needed = (*_ANY_MODELS, *(name for name, is_needed in of_some.items() if is_needed))
     behaviors = parts["behaviors"].mapping(BEHAVIORS, required=needed)
     return Rules(
-        topics={name: _topic(field, speech, tools) for name, field in parts["topics"].mapping().items()},
+        topics=_topics(parts["topics"], speech, tools),
         tools=tools,
         facts=tuple(_fact(field, speech) for field in parts["facts"].sequence(1)) if "facts" in parts else (),
         opening=_saying(parts["opening"].sequence(), speech),
@@ -244,16 +237,48 @@ def _rate(field: Field) -> float:
     return parts["rate"].share()
 
 
-def _topic(field: Field, speech: Speech, tools: Mapping[str, Tool]) -> Topic:
-    parts = field.mapping(("when", "says", "calls", "does"), required=("when",))
-    if len(parts) != 2:
-        raise field.error("expected exactly one of says, calls, does beside when")
+def _topics(field: Field, speech: Speech, tools: Mapping[str, Tool]) -> dict[str, Topic]:
+    fields = field.mapping()
+    topics = {name: _topic(each, speech, tools, fields) for name, each in fields.items()}
+    rest = [name for name, topic in topics.items() if topic.is_rest]
+    if len(rest) > 1:
+        raise fields[rest[1]].error(f"expected when or noted: {rest[0]} is for what no other topic fits already")
+    return topics
+
+
+def _topic(field: Field, speech: Speech, tools: Mapping[str, Tool], topics: Mapping[str, Field]) -> Topic:
+    parts = field.mapping(("when", "noted", "after", "says", "calls", "speaks", "arguments", "does"))
+    if sum(key in parts for key in ("says", "calls", "does")) != 1:
+        raise field.error("expected exactly one of says, calls, does")
+    for key in ("speaks", "arguments"):
+        if key in parts and "calls" not in parts:
+            raise parts[key].error("expected it beside calls")
+    if "after" in parts and "when" not in parts:
+        raise parts["after"].error("expected it beside when")
+    calls = parts["calls"].choice(tools) if "calls" in parts else None
     return Topic(
-        when=_phrases(parts["when"]),
+        when=read_phrases(parts["when"]) if "when" in parts else (),
+        noted=read_phrases(parts["noted"]) if "noted" in parts else (),
+        after=parts["after"].choice(topics) if "after" in parts else None,
         says=_saying(parts["says"].sequence(1), speech) if "says" in parts else None,
-        calls=parts["calls"].choice(tools) if "calls" in parts else None,
+        calls=calls,
+        tool=_own(tools[calls], parts, speech) if calls else None,
         does=cast("Any", parts["does"].choice(("go_on", "tell"))) if "does" in parts else None,
     )
+
+
+def _own(tool: Tool, parts: Mapping[str, Field], speech: Speech) -> Tool:
+    """The tool as a topic calls it, with arguments of its own."""
+    if "speaks" in parts:
+        if not tool.spoken:
+            raise parts["speaks"].error("expected a tool that speaks")
+        lines = parts["speaks"].mapping(tool.spoken, required=tuple(tool.spoken))
+        said = _saying([line for each in lines.values() for line in each.sequence(1)], speech)
+        tool = replace(tool, holding=said.clips, spoken=dict.fromkeys(tool.spoken, said.text))
+    if "arguments" in parts:
+        own = read_sources(parts["arguments"].mapping(tool.arguments))
+        tool = replace(tool, arguments={**tool.arguments, **own})
+    return tool
 
 
 def _fact(field: Field, speech: Speech) -> Fact:
@@ -274,43 +299,17 @@ def _tool(field: Field, speech: Speech, declared: DeclaredTool | None) -> Tool:
     if declared:
         _check_call(field, {**arguments, **speaks}, declared)
     hangs_up = parts["hangs_up"].mapping(("unless",), required=("unless",)) if "hangs_up" in parts else {}
-    cues, constant, remembered = _sources(arguments)
     answers = [answer.mapping(("when", "says"), required=("says",)) for answer in parts["answers"].sequence()]
     return Tool(
         holding=_saying(lines, speech).clips,
         spoken=dict.fromkeys(speaks, " ".join(speech[line.text()].text for line in lines)),
-        constant=constant,
-        arguments=cues,
-        remembered=remembered,
+        arguments=read_sources(arguments),
         answers=tuple(
-            (_phrases(answer["when"]) if "when" in answer else (), _saying(answer["says"].sequence(1), speech))
+            (read_phrases(answer["when"]) if "when" in answer else (), _saying(answer["says"].sequence(1), speech))
             for answer in answers
         ),
-        goes_on=_phrases(hangs_up["unless"]) if hangs_up else (),
+        goes_on=read_phrases(hangs_up["unless"]) if hangs_up else (),
     )
-
-
-def _sources(
-    arguments: Mapping[str, Field],
-) -> tuple[dict[str, tuple[str, ...]], dict[str, str], tuple[str, ...]]:
-    """Where the arguments of a call come from: the words before what the caller says, and what is always the same.
-
-    The third are the names of those that he may have said earlier.
-    """
-    cues: dict[str, tuple[str, ...]] = {}
-    constant: dict[str, str] = {}
-    remembered = []
-    for name, argument in arguments.items():
-        source = argument.mapping(("after", "is", "remembered"))
-        if ("after" in source) == ("is" in source):
-            raise argument.error("expected exactly one of after, is")
-        if "remembered" in source and source["remembered"].flag():
-            remembered.append(name)
-        if "is" in source:
-            constant[name] = source["is"].text()
-        else:
-            cues[name] = tuple(normalise(word.text()) for word in source["after"].sequence(1))
-    return cues, constant, tuple(remembered)
 
 
 def _check_call(field: Field, given: Mapping[str, Field], declared: DeclaredTool) -> None:
@@ -342,13 +341,6 @@ def line_of(field: Field, speech: Speech, side: Side) -> str:
     if (line_id := field.scalar()) in speech and line_id not in ids:
         raise field.expected(f"a line of the {side}")
     return field.choice(ids)
-
-
-def _phrases(field: Field) -> tuple[Phrase, ...]:
-    return tuple(
-        Phrase(tuple(normalise(word) + "*" * word.endswith("*") for word in phrase.text().split()))
-        for phrase in field.sequence(1)
-    )
 
 
 def _saying(lines: Sequence[Field], speech: Speech) -> Saying:

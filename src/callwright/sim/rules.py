@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,7 @@ from callwright.sim.models import (
     ToolRequest,
     ToolRequested,
 )
-from callwright.sim.rulebook import BEHAVIORS, Fact, Rules, Saying, read_rules
+from callwright.sim.rulebook import BEHAVIORS, Fact, Rules, Saying, Topic, read_rules
 from callwright.sim.speech import Speech, normalise
 from callwright.sim.yamlfile import read_yaml
 
@@ -106,13 +107,14 @@ class RulesModel:
         """The reply with the notice before it, as a part of what a tool call speaks, too."""
         tool = reply.tool
         if tool is not None:
-            spoken = {name: f"{notice.text} {text}" for name, text in self._rules.tools[tool.name].spoken.items()}
+            spoken = {name: f"{notice.text} {tool.arguments[name]}" for name in self._rules.tools[tool.name].spoken}
             tool = replace(tool, arguments={**tool.arguments, **spoken})
         return Reply(notice.clips + reply.clips, tool)
 
     def _reply(self, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
         if left := self._left_open(history):
-            return Reply(self._rules.tools[left.name].holding, ToolRequest(left.name, left.arguments))
+            tool = self._rules.tools[left.name]
+            return Reply(tool.holding, ToolRequest(left.name, {**left.arguments, **tool.spoken}))
         turn = _open_turn(history)
         fact = self._untold_fact(history)
         if turn is not None:
@@ -121,6 +123,8 @@ class RulesModel:
                 return reply
             told = self._passed_on(fact, turn, rng)
             return reply if told == reply.clips else Reply(reply.clips + told)
+        if noted := self._noted(history):
+            return self._do(*noted, history, rng)
         if fact:
             return Reply(self._telling(fact, rng))
         if untold := self._untold(history):
@@ -139,32 +143,83 @@ class RulesModel:
         said = _words(turn.text)
         if (echoed := self._echoed(said, history)) and self._shows("starts_over_on_own_voice", rng):
             return Reply(echoed.clips)
-        topic = rules.topic(said)
-        if topic is None:
+        topic = rules.topic(said, partial(self._has_answered, history))
+        if topic is None and (noted := self._noted(history)):
+            return self._do(*noted, history, rng)
+        if topic and topic.tool and topic.tool.key and rules.otherwise and self._shows("ignores_menu", rng):
+            topic = None
+        if topic is None and rules.otherwise and self._shows("talks_to_announcements", rng):
             return Reply(rules.not_understood.clips)
-        if topic.does == "tell":
-            asked_before = _latest_call(history)
-            if asked_before and self._shows("repeats_call", rng):
-                holding = rules.tools[asked_before.name].holding
-                return Reply(holding, ToolRequest(asked_before.name, asked_before.arguments))
-            fact = self._latest_fact(history)
-            if fact is None and _is_open(asked_before, history):
-                return Reply(rules.under_way.clips)
-            return Reply(self._telling(fact, rng))
-        if topic.does == "go_on":
-            return Reply(self._going_on(history, rng))
+        if topic is None and (pressed := self._pressed(history)) and self._shows("presses_again", rng):
+            return Reply((), ToolRequest(pressed.name, pressed.arguments))
+        topic = topic or rules.otherwise
+        return self._do(topic, turn.text, history, rng) if topic else Reply(rules.not_understood.clips)
+
+    def _do(self, topic: Topic, said: str, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
+        """What this topic has for the words that brought it up."""
         if topic.calls:
-            tool = rules.tools[topic.calls]
-            if self._hung_up(topic.calls, history) and self._shows("believes_it_hung_up", rng):
-                return Reply(tool.holding)
-            earlier = [item.text for item in reversed(history) if isinstance(item, CallerSaid) and item is not turn]
-            request = tool.request(topic.calls, turn.text, earlier)
-            is_change = request and rules.facts and _is_change(request, tool.arguments, history)
-            if is_change and not self._shows("changes_card", rng):
-                return Reply(self._telling(self._latest_fact(history), rng))
-            return Reply(tool.holding, request) if request else Reply(rules.not_understood.clips)
+            return self._called(topic, said, history, rng)
+        match topic.does:
+            case "tell":
+                return self._as_it_stands(history, rng)
+            case "go_on":
+                return Reply(self._going_on(history, rng))
         assert topic.says
         return Reply(topic.says.clips)
+
+    def _as_it_stands(self, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
+        """How it stands with what was asked for."""
+        asked_before = _latest_call(history)
+        if asked_before and self._shows("repeats_call", rng):
+            holding = self._rules.tools[asked_before.name].holding
+            return Reply(holding, ToolRequest(asked_before.name, asked_before.arguments))
+        fact = self._latest_fact(history)
+        if fact is None and _is_open(asked_before, history):
+            return Reply(self._rules.under_way.clips)
+        return Reply(self._telling(fact, rng))
+
+    def _called(self, topic: Topic, said: str, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
+        """The call of this topic, made of these words."""
+        rules, tool = self._rules, topic.tool
+        assert topic.calls
+        assert tool
+        if self._hung_up(topic.calls, history) and self._shows("believes_it_hung_up", rng):
+            return Reply(tool.holding)
+        earlier = [item.text for item in reversed(history) if isinstance(item, CallerSaid)]
+        request = tool.request(topic.calls, said, earlier[1:] if _open_turn(history) else earlier)
+        if request is None:
+            rest = rules.otherwise if topic is not rules.otherwise else None
+            return self._do(rest, said, history, rng) if rest else Reply(rules.not_understood.clips)
+        is_change = rules.facts and _is_change(request, tool.arguments, history)
+        if is_change and not self._shows("changes_card", rng):
+            return Reply(self._telling(self._latest_fact(history), rng))
+        if tool.key and not self._pressed(history):
+            name, key = tool.key
+            other = key.other(said)
+            if other and self._shows("picks_wrong_key", rng):
+                request = replace(request, arguments={**request.arguments, name: other})
+        return Reply(tool.holding, request)
+
+    def _has_answered(self, history: Sequence[HistoryItem], name: str) -> bool:
+        """Whether history holds an answer of this topic."""
+        topic = self._rules.topics[name]
+        if topic.calls:
+            return any(isinstance(item, ToolRequested) and item.name == topic.calls for item in history)
+        return topic.says is not None and any(self._tells(item, topic.says) for item in history)
+
+    def _noted(self, history: Sequence[HistoryItem]) -> tuple[Topic, str] | None:
+        """What a system note asks for, to which nothing was said or done yet, and the note."""
+        for item in reversed(history):
+            if isinstance(item, (AgentSaid, ToolRequested)):
+                return None
+            if isinstance(item, SystemNote) and (topic := self._rules.noted(item.text)):
+                return topic, item.text
+        return None
+
+    def _pressed(self, history: Sequence[HistoryItem]) -> ToolRequested | None:
+        """The latest call that pressed a key."""
+        calls = (item for item in reversed(history) if isinstance(item, ToolRequested))
+        return next((call for call in calls if self._rules.tools[call.name].key), None)
 
     def _telling(self, fact: Fact | None, rng: random.Random) -> tuple[Clip, ...]:
         """What is said when a fact is to be told; None where there is none."""
@@ -275,7 +330,7 @@ class RulesModel:
         if turn is None:
             untold = self._untold(before)
             return [_Position(untold, 0)] if untold else []
-        topic = self._rules.topic(_words(turn.text))
+        topic = self._rules.topic(_words(turn.text), partial(self._has_answered, before))
         if topic and topic.does == "go_on" and known:
             return _starts(known[-1])
         return [_Position(topic.says, 0)] if topic and topic.says else []
