@@ -9,7 +9,7 @@ READY = .venv/.ready
 help:
 	@echo 'make setup             create .venv and install everything into it (the others do it when needed)'
 	@echo 'make test              run all tests, offline'
-	@echo 'make demo              play a demo; DEMO=name picks one, REAL=1 plays it on the wall clock'
+	@echo 'make demo              play a demo; DEMO=name picks one, REAL=1 plays it on the wall clock, HOLD=700 on hold'
 	@echo 'make check             lint, formatting, types, layers and house rules'
 	@echo 'make format            format the code and sort its imports'
 	@echo 'make lock              resolve the dependencies anew and write requirements.lock'
@@ -26,7 +26,7 @@ test: $(READY)
 	@$(PY) -m pytest
 
 demo: $(READY)
-	@.venv/bin/callwright demo $(DEMO) $${REAL:+--real-time}
+	@.venv/bin/callwright demo $(DEMO) $${REAL:+--real-time} $${HOLD:+--hold $$HOLD}
 
 check: $(READY)
 	@$(PY) -m ruff check .

@@ -3,9 +3,9 @@
     python scripts/generated_pages.py            write them
     python scripts/generated_pages.py --check    say which are stale, and exit with 1 if one is
 
-README.md holds a real run of the demo; the references of baselines, of scenarios, of the local server's settings and of
-the rows of a trace come from the scenario files, the schema, the settings, and the core's events and commands
-themselves; what the sweeps can see comes from the tests that prove it. Published figures come from the rows of
+README.md holds a real run of the demo; the references of baselines, of scenarios, of phone trees, of the local server's
+settings and of the rows of a trace come from the scenario files, the schemas, the settings, and the core's events and
+commands themselves; what the sweeps can see comes from the tests that prove it. Published figures come from the rows of
 ``reproduce_figures.py``, and what was measured beside them stays as it is.
 """
 
@@ -97,8 +97,18 @@ def figures() -> str:
 
 
 def scenario_keys() -> str:
-    """The keys of each part of a scenario as a table, from the schema."""
-    schema = json.loads((ROOT / "src/callwright/sim/scenario.schema.json").read_text("utf-8"))
+    """The keys of each part of a scenario."""
+    return schema_keys("scenario")
+
+
+def tree_keys() -> str:
+    """The keys of each part of a phone tree."""
+    return schema_keys("exchange/tree")
+
+
+def schema_keys(name: str) -> str:
+    """The keys of each part of a file as a table, from its schema."""
+    schema = json.loads((ROOT / f"src/callwright/sim/{name}.schema.json").read_text("utf-8"))
     parts = {
         "The file": schema,
         **{f"`{name}`": part for name, part in schema["$defs"].items() if "properties" in part},
@@ -121,7 +131,13 @@ def kind(value: Mapping[str, Any]) -> str:
         what = f"`{value['const']}`"
     elif "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
-        told_as = {"share": "a share, 0 to 1", "lines": "ids of lines", "drawn_line": "id of a line, or ids of lines"}
+        told_as = {
+            "share": "a share, 0 to 1",
+            "lines": "ids of lines",
+            "drawn_line": "id of a line, or ids of lines",
+            "music": "id of a line",
+            "place": "a node, or `hang_up`",
+        }
         what = told_as.get(name, f"see `{name}`")
     elif "minimum" in value:
         what = f"{value['minimum']} to {value['maximum']}"
@@ -181,6 +197,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/how-to/sweep-calls.md": mutants,
     "docs/reference/baselines.md": baselines,
     "docs/reference/figures.md": figures,
+    "docs/reference/phone-tree.md": tree_keys,
     "docs/reference/scenario.md": scenario_keys,
     "docs/reference/server-settings.md": server_settings,
 }

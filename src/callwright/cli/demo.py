@@ -44,6 +44,7 @@ DEMOS: Mapping[str, Demo] = {
 @click.argument("name", default=REFUNDS)
 @options.seed
 @options.dialect
+@options.hold
 @options.real_time
 @options.out("out/demo")
 @options.report("all calls, one below the other,")
@@ -54,6 +55,7 @@ def command(
     name: str,
     seed: int,
     dialect: str | None,
+    hold_s: int | None,
     pace: Pace,
     out: Path,
     report: Path | None,
@@ -68,7 +70,7 @@ def command(
     bridge that plays 1.5 s behind the stream. In real time both clients take their calls at the same time.
     """
     demo = DEMOS.get(name, Demo((name,), LAG_MS))
-    ours = options.Setup(OURS, lag_ms=demo.lag_ms, pace=pace, dialect=dialect)
+    ours = options.Setup(OURS, lag_ms=demo.lag_ms, pace=pace, dialect=dialect, hold_s=hold_s)
     setups = [replace(ours, client=demo.before, before=demo.before is None), ours]
     calls = [[make_plan(scenario, setup) for setup in setups] for scenario in demo.scenarios]
     shown: list[list[tuple[Played, Path]]] = []

@@ -14,6 +14,7 @@ from callwright.core.session import Can
 from callwright.errors import UsageError
 from callwright.ids import Ms
 from callwright.sim.agents import load_agent
+from callwright.sim.exchange.callee import LONGEST_HOLD_S
 from callwright.sim.room import BEDS, ECHO_DELAY_MS, LONGEST_DELAY_MS, ROOMS, Aec, Noise
 from callwright.sim.scenario import Scenario
 from callwright.sim.world import CLIENTS, OURS, Options
@@ -63,6 +64,7 @@ class Setup:
     echo_delay_ms: Ms | None = None
     noise: Noise | None = None
     aec: str | None = None
+    hold_s: int | None = None
 
     @property
     def options(self) -> Options:
@@ -78,6 +80,7 @@ class Setup:
             audit=self.audit is Audit.TOOL_CALLS,
             provider=self.provider,
             room={name: value for name, value in self._room.items() if value is not None},
+            hold_s=self.hold_s,
         )
 
     @property
@@ -138,6 +141,7 @@ class Setup:
             "--echo-delay-ms": self.echo_delay_ms,
             "--noise": None if self.noise is None else str(self.noise),
             "--aec": self.aec,
+            "--hold": self.hold_s,
             "--real-time": self.pace is Pace.REAL,
         }
         return _typed(given)
@@ -190,6 +194,13 @@ dialect = click.option(
     "--dialect",
     type=click.Choice(tuple(PROFILES)),
     help="Whose protocol client and server speak.  [default: the agent's]",
+)
+hold = click.option(
+    "--hold",
+    "hold_s",
+    type=click.IntRange(0, LONGEST_HOLD_S),
+    metavar="SECONDS",
+    help="How long a call that the agent makes is on hold.  [default: the scenario's time, or 30]",
 )
 playing = _all(
     click.option("--client", type=click.Choice(CLIENTS), help="Who takes the calls.  [default: callwright]"),
@@ -255,6 +266,7 @@ playing = _all(
         type=click.Choice([aec.value for aec in Aec]),
         help="Whether the client cancels its echo. auto: on a sound card with an echo, not for a baseline.",
     ),
+    hold,
     real_time,
 )
 """The fields of `Setup`."""

@@ -120,7 +120,8 @@ def make_plan(name_or_path: str, setup: Setup) -> Plan:
         sys.path.insert(0, str(Path.cwd()))
     scenario = load_scenario(locate_scenario(name_or_path, ROOTS), tools_of, METRICS, CLIENTS)
     scenario = scenario.in_dialect(setup.dialect_for(scenario))
-    setup.options.behind(scenario.behind)  # for its mistakes: they are told before a call
+    setup.options.behind(scenario.behind)  # for their mistakes: they are told before a call
+    setup.options.callee(scenario.callee)
     return Plan(scenario, setup, setup.client_for(scenario), inputs_of(scenario))
 
 

@@ -6,7 +6,7 @@ All instants are whole milliseconds on the call's one clock, which starts when t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from callwright.ids import ItemId, Ms
 
@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from callwright.audio.dtmf import KeyHeard
     from callwright.core.heard import Turn
     from callwright.sim.models import Clip, HistoryItem
     from callwright.sim.speech import Word
+
+FarKind = Literal["ringing", "menu", "announcement", "music", "person", "beep", "recording", "busy"]
+"""What the far end of a call that we make does: a menu also while it waits for a key, and it records in silence."""
 
 FIRST_AUDIO_MS: Ms = 15_000
 """How much of what the server read first is kept."""
@@ -65,6 +69,40 @@ class CallerLine:
     """The script wants it spoken over the agent."""
     overlapped_ms: Ms
     """How much of it lay over audible agent speech at the caller's ear."""
+
+
+@dataclass(frozen=True, slots=True)
+class FarSpan:
+    """What the far end of a call that we make did for a while, without the pauses in between."""
+
+    kind: FarKind
+    line_id: str | None
+    """What sounded; None where it waits for a key, or records."""
+    started_ms: Ms
+    ended_ms: Ms
+    node: str
+    """Where in its tree that was; empty while it rings before anything answers."""
+    overlapped_ms: Ms = 0
+    """How much of it lay over audible agent speech, or keys, at the far end."""
+
+
+@dataclass(frozen=True, slots=True)
+class FarBook:
+    """The far end's own book of a call that we made."""
+
+    spans: tuple[FarSpan, ...]
+    keys: tuple[KeyHeard, ...]
+    """Every key that its detector heard, whatever it led to."""
+
+    @property
+    def voicemail_from_ms(self) -> Ms | None:
+        """When it began to record a message, after the beep; None where it never did."""
+        return next((span.started_ms for span in self.spans if span.kind == "recording"), None)
+
+    @property
+    def reached_person(self) -> bool:
+        """Whether a person spoke."""
+        return any(span.kind == "person" for span in self.spans)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,5 +252,7 @@ class CallRecord:
     """What the client's own record still owes outside its calls: kind, subject and slot."""
     violations: tuple[str, ...] = ()
     """Where provider and record do not agree, or a card number was kept, in our own client's calls."""
+    far: FarBook | None = None
+    """The far end's book, in a call that the agent makes; None in one that it takes."""
     tool_calls_kept: tuple[bool, ...] | None = None
     """Of each tool call, whether the server's history had it at the end; None if it was not asked, or did not say."""

@@ -25,6 +25,10 @@ from callwright.sim.behind import (
     with_read_provider,
 )
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
+from callwright.sim.exchange.callee import KEYS as CALLEE_KEYS
+from callwright.sim.exchange.callee import REQUIRED as CALLEE_REQUIRED
+from callwright.sim.exchange.callee import Callee, read_callee
+from callwright.sim.exchange.sounds import tones
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.network import NetworkSettings, Stall
 from callwright.sim.room import LEVELS_DB, LONGEST_DELAY_MS, ROOMS, Aec, Noise, RoomSettings, room_lines, together
@@ -53,6 +57,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "server",
         "room",
         "caller",
+        "callee",
         "earlier",
         "limit_ms",
         "expect",
@@ -73,6 +78,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "stall": ("at_ms", "for_ms"),
     "room": ("name", "echo", "echo_delay_ms", "level_db", "noise", "aec"),
     "caller": ("when", "says", "does", "level_db"),
+    "callee": CALLEE_KEYS,
     "provider": PROVIDER_KEYS,
     "earlier": ("caller", "party", "gap_ms", "crash"),
     "crash": CRASH_KEYS,
@@ -82,11 +88,12 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 }
 """What each part of a scenario may hold; "" is the file itself."""
 REQUIRED: Mapping[str, tuple[str, ...]] = {
-    "": ("scenario", "about", "agent", "line", "model", "caller", "expect"),
+    "": ("scenario", "about", "agent", "line", "model", "expect"),
     "line": ("kind",),
     "model": ("rules",),
     "stall": ("at_ms", "for_ms"),
     "caller": ("when",),
+    "callee": CALLEE_REQUIRED,
     "earlier": ("caller",),
     "crash": ("at",),
     "before": ("client", "must_fail"),
@@ -158,6 +165,7 @@ class Scenario:
     server: Mapping[str, object]
     """Settings of the local server, by name; a range is a list."""
     caller: tuple[Step, ...]
+    """What the caller does; nothing where it is the agent that calls."""
     limit_ms: Ms
     expect: Expectations
     before: Before | None
@@ -167,11 +175,18 @@ class Scenario:
     """The world behind the agent."""
     room: RoomSettings = field(default_factory=RoomSettings)
     """The room at the caller's end."""
+    callee: Callee | None = None
+    """Who is called; None where it is the agent that is."""
 
     def in_dialect(self, name: str) -> Scenario:
         """The scenario as it is expected to go in this dialect."""
         expect, before = self.dialects.get(name, (self.expect, self.before))
         return replace(self, expect=expect, before=before)
+
+    @property
+    def ends_ms(self) -> Ms:
+        """When a call of it is ended: the limit is without the time on hold."""
+        return self.limit_ms + (self.callee.hold_s * 1000 if self.callee else 0)
 
     @property
     def speech(self) -> Path:
@@ -180,8 +195,8 @@ class Scenario:
 
     @property
     def lines(self) -> Mapping[str, Recording]:
-        """All recorded lines that caller and agent can be heard to say, by id; those of rooms among them."""
-        return together(Speech.load(self.speech), room_lines())
+        """All recorded lines that caller and agent can be heard to say, by id; those of rooms and tones among them."""
+        return together(Speech.load(self.speech), room_lines(), tones())
 
 
 def find_scenarios(roots: Iterable[Path]) -> dict[str, Path]:
@@ -225,11 +240,13 @@ def load_scenario(
     parts = _part(file, "")
     if parts["scenario"].text() != path.stem:
         raise parts["scenario"].expected(f'the name of the file, "{path.stem}"')
+    if ("caller" in parts) is ("callee" in parts):
+        raise file.error("expected exactly one of caller (who calls the agent), callee (whom the agent calls)")
     agent = parts["agent"].text()
     if not _AGENT.fullmatch(agent):
         raise parts["agent"].expected("module:object")
     model = _part(parts["model"], "model")
-    rules = _rules(model["rules"], path.parent)
+    rules = _located(model["rules"], path.parent, "a rules file")
     speech = _speech(model["rules"], rules)
     tools = _tools(parts["agent"], tools_of, has_provider="provider" in parts) if tools_of else None
     RulesModel.load(rules, speech, tools=tools)  # for its mistakes: they are told before a call, too
@@ -246,13 +263,14 @@ def load_scenario(
         rates={name: model[name].share() for name in BEHAVIORS if name in model},
         connection=_connection(parts["connection"]) if "connection" in parts else NetworkSettings(),
         server=_server(parts["server"]) if "server" in parts else {},
-        caller=_steps(parts["caller"], speech, agent, tools),
+        caller=_steps(parts["caller"], speech, agent, tools) if "caller" in parts else (),
         behind=_behind(parts, lambda steps: _steps(steps, speech, agent, tools)),
         limit_ms=parts["limit_ms"].whole(1000, _LONGEST_MS) if "limit_ms" in parts else LIMIT_MS,
         expect=expect,
         before=before,
         dialects={name: _differing(other, expect, before, metrics) for name, other in others.items()},
         room=_room(parts["room"]) if "room" in parts else RoomSettings(),
+        callee=_callee(parts["callee"], path.parent, speech) if "callee" in parts else None,
     )
 
 
@@ -276,8 +294,12 @@ def _part(field: Field, name: str) -> dict[str, Field]:
     return field.mapping(KEYS[name], REQUIRED.get(name, ()))
 
 
-def _rules(field: Field, directory: Path) -> Path:
-    """The rules file: beside the scenario, or one directory up."""
+def _callee(field: Field, directory: Path, speech: Speech) -> Callee:
+    return read_callee(field, lambda tree: _located(tree, directory, "a tree file"), speech)
+
+
+def _located(field: Field, directory: Path, what: str) -> Path:
+    """The file that a field names: beside the scenario, or one directory up."""
     above = directory.resolve().parent if directory.name in ("", "..") else directory.parent
     places = (directory, above)
     for place in places:
@@ -285,7 +307,7 @@ def _rules(field: Field, directory: Path) -> Path:
             return place / field.text()
     near = did_you_mean(field.text(), [found.name for place in places for found in place.glob("*.yaml")])
     raise field.error(
-        f"expected a rules file in the scenario's directory ({directory.resolve()}) or its parent ({above.resolve()}); "
+        f"expected {what} in the scenario's directory ({directory.resolve()}) or its parent ({above.resolve()}); "
         f'got "{field.text()}"{near}'
     )
 

@@ -31,19 +31,21 @@ from callwright.sim.baselines import BASELINES
 from callwright.sim.behind import Behind, Earlier, with_provider
 from callwright.sim.caller import ScriptedCaller, Step, drawn
 from callwright.sim.ear import Ear
+from callwright.sim.exchange import Callee, FarEnd
+from callwright.sim.exchange.sounds import tones
 from callwright.sim.inspection import broken_invariants, card_numbers, kept_texts
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
 from callwright.sim.recorded import recorded
-from callwright.sim.room import Microphone, RoomSettings, room_lines
+from callwright.sim.room import Microphone, RoomSettings, room_lines, together
 from callwright.sim.rulebook import BEHAVIORS
 from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
 from callwright.sim.seeds import stream
 from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings
-from callwright.sim.speech import Speech
+from callwright.sim.speech import Recording, Speech
 from callwright.sim.vloop import run_virtual
 
 EARLIER_SEED = 1_000_003
@@ -77,6 +79,8 @@ class Options:
     """What is different at the scenario's provider, as it is typed: ``sync,after_ms=200``; None for nothing."""
     room: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the room at the caller's end that go before the scenario's, by the names that `RoomSettings` has."""
+    hold_s: int | None = None
+    """How long a call that the agent makes is on hold; None for the scenario's own time."""
 
     def line(self, settings: LineSettings) -> LineSettings:
         """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
@@ -93,6 +97,14 @@ class Options:
     def network(self, settings: NetworkSettings) -> NetworkSettings:
         """The scenario's connection with this run's changes."""
         return settings if self.connect_ms is None else replace(settings, opens_after_ms=self.connect_ms)
+
+    def callee(self, callee: Callee | None) -> Callee | None:
+        """The scenario's callee with this run's changes. Raises UsageError where nobody can put the agent on hold."""
+        if self.hold_s is None:
+            return callee
+        if callee is None:
+            raise UsageError("the scenario has no callee, who could put the agent on hold: leave out --hold")
+        return replace(callee, hold_s=self.hold_s)
 
     def behind(self, behind: Behind) -> Behind:
         """The world behind the scenario's agent with this run's provider. Raises as ``with_provider``."""
@@ -115,6 +127,8 @@ class Options:
             told["audit"] = True
         if self.provider is not None:
             told["provider"] = self.provider
+        if self.hold_s is not None:
+            told["hold_s"] = self.hold_s
         for name, value in self.room.items():
             told["room" if name == "name" else name] = value if isinstance(value, (str, int, float)) else str(value)
         return {**told, **self.server}
@@ -170,10 +184,12 @@ async def take_call(scenario: Scenario, seed: int, client: str, options: Options
     Raises as ``play`` does, and what the world itself raised behind its back.
     """
     broken = collect_faults()
+    scenario = replace(scenario, callee=options.callee(scenario.callee))
     async with open_backend(options.behind(scenario.behind), seed) as backend:
         place = _Place(scenario, seed, client, options, reach, backend, scenario.behind.party)
         if earlier := scenario.behind.earlier:
-            before = replace(place, scenario=replace(scenario, caller=earlier.caller), seed=seed + EARLIER_SEED)
+            call = replace(scenario, caller=earlier.caller, callee=None)
+            before = replace(place, scenario=call, seed=seed + EARLIER_SEED)
             await _played_before(replace(before, party=earlier.party or place.party), earlier)
         record, opened_ms = await _played(place)
         await backend.settle()
@@ -236,8 +252,10 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     session = make_session(scenario, place.seed, options, model)
     settings = options.line(scenario.line)
     script = drawn(scenario.caller, place.seed)
-    caller = ScriptedCaller(script, scenario.lines, settings.stream_format.rate_hz, session.tool_of)
-    line = SimulatedLine(settings.until(scenario.limit_ms), caller, _microphone(place, settings))
+    caller = _far_end(place, settings.stream_format.rate_hz) or ScriptedCaller(
+        script, scenario.lines, settings.stream_format.rate_hz, session.tool_of
+    )
+    line = SimulatedLine(settings.until(scenario.ends_ms), caller, _microphone(place, settings))
     async with place.reach(session, line) as direct:
         audit = Audit(direct) if options.audit else None
         connector = Network(audit or direct, options.network(scenario.connection), lambda: line.now_ms)
@@ -288,6 +306,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         action_tools=tuple(name for name, tool in agent.tools.items() if tool.action),
         tool_calls_kept=audit.kept if audit else None,
         shown=tuple(name for name in BEHAVIORS if name in model.shown),
+        far=caller.book if isinstance(caller, FarEnd) else None,
     )
     return record, loop_ms() - line.now_ms
 
@@ -296,20 +315,33 @@ def _model(scenario: Scenario, speech: Speech) -> RulesModel:
     return RulesModel.load(scenario.rules, speech, scenario.rates)
 
 
+def _far_end(place: _Place, rate_hz: int) -> FarEnd | None:
+    """Who is called; None where it is the agent that is."""
+    callee = place.scenario.callee
+    return FarEnd(callee, place.scenario.lines, rate_hz, stream(place.seed, "callee")) if callee else None
+
+
 @cache
-def _ear(directory: Path, room: tuple[str, ...]) -> Ear:
-    """An ear for an agent's and its callers' lines, and for these of a room."""
-    return Ear([*Speech.load(directory).values(), *(room_lines()[line_id] for line_id in room)])
+def _others() -> Mapping[str, Recording]:
+    """What can be heard beside an app's own lines."""
+    return together(room_lines(), tones())
+
+
+@cache
+def _ear(directory: Path, others: tuple[str, ...]) -> Ear:
+    """An ear for an agent's and its callers' lines, and for these of rooms and phone trees."""
+    return Ear([*Speech.load(directory).values(), *(_others()[line_id] for line_id in others)])
 
 
 def _heard_in(scenario: Scenario, options: Options) -> tuple[str, ...]:
-    """The lines that are heard of the room: those of its bed, and what is said in it."""
+    """The lines that are heard beside the agent's and its callers': of a room, and of the tree that is called."""
     earlier = scenario.behind.earlier
     steps = (*scenario.caller, *(earlier.caller if earlier else ()))
     said = {line_id for step in steps for line_id in (step.line_id, *step.or_says) if line_id}
+    said |= {*scenario.callee.tree.lines, *tones()} if scenario.callee else set()
     bed = {line.id for line in options.room_of(scenario.room).lines}
     own = Speech.load(scenario.speech)
-    return tuple(line_id for line_id in room_lines() if line_id in bed or (line_id in said and line_id not in own))
+    return tuple(line_id for line_id in _others() if line_id in bed or (line_id in said and line_id not in own))
 
 
 def _microphone(place: _Place, line: LineSettings) -> Microphone | None:
