@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from callwright.measure import goodbye
 from callwright.measure.effects import EFFECT_METRICS, live_effects
 from callwright.measure.hearing import DELIVERED, Fate, hear_call
+from callwright.measure.hold import HOLD_METRICS
 from callwright.measure.metric import Aim, Metric
 from callwright.measure.pickup import ready_ms
 from callwright.measure.silence import dead_air_ms
@@ -585,5 +586,7 @@ _TABLE = (
     ),
 )
 
-METRICS: Mapping[str, Metric] = {metric.name: metric for metric in (*_TABLE, *UNDERSTOOD_METRICS, *EFFECT_METRICS)}
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric for metric in (*_TABLE, *UNDERSTOOD_METRICS, *HOLD_METRICS, *EFFECT_METRICS)
+}
 """Every figure, by name, in the order of the reference."""

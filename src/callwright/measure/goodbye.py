@@ -36,14 +36,17 @@ def heard_farewells(call: HeardCall) -> list[Reply]:
     return [reply for reply in farewells(call) if reply.played.first_audible_ms is not None]
 
 
-def farewell_lengths_ms(call: HeardCall, reply: Reply) -> tuple[float, float]:
-    """How long a farewell is from its first to its last audible sample, and how much of that came before the end."""
+def farewell_lengths_ms(call: HeardCall, reply: Reply, from_ms: Ms = 0) -> tuple[float, float]:
+    """How long a farewell is from its first to its last audible sample, and how much of that was heard.
+
+    What comes before ``from_ms`` or after the call was not.
+    """
     played, per_ms = reply.played, reply.played.rate_hz / 1000
     first, end = played.audible
     arrived = 0.0
     for part in played.stretches:
         last = min(part.end, end, part.first + call.record.ended_ms * per_ms - part.at)
-        arrived += max(0.0, last - max(part.first, first))
+        arrived += max(0.0, last - max(part.first, first, part.first + from_ms * per_ms - part.at))
     whole = end - first
     return whole / per_ms, (whole if whole - arrived < WHOLE_MS * per_ms else arrived) / per_ms
 
@@ -80,10 +83,17 @@ def open_after_ms(call: HeardCall) -> Ms | None:
 
 def notice_heard(call: HeardCall) -> bool | None:
     """Whether the words by which the agent says that it is a machine were heard whole; None where it has none."""
+    return any(True for _ in notices_ms(call)) if words_of(call.record.ai_notice or "") else None
+
+
+def notices_ms(call: HeardCall) -> Iterator[Ms]:
+    """When each hearing of these words began, one after the other and without a break."""
     wanted = words_of(call.record.ai_notice or "")
-    if not wanted:
-        return None
-    return any(wanted == words[at : at + len(wanted)] for words in _runs(call) for at in range(len(words)))
+    for run in _runs(call) if wanted else ():
+        words = [word for word, _ in run]
+        for at in range(len(words)):
+            if words[at : at + len(wanted)] == wanted:
+                yield run[at][1]
 
 
 def _over_farewells(call: HeardCall) -> Iterator[CallerTurn]:
@@ -95,13 +105,14 @@ def _over_farewells(call: HeardCall) -> Iterator[CallerTurn]:
                 break
 
 
-def _runs(call: HeardCall) -> Iterator[Sequence[str]]:
-    """The words that were heard of each reply, without a break."""
+def _runs(call: HeardCall) -> Iterator[Sequence[tuple[str, Ms]]]:
+    """The words that were heard of each reply without a break, each with the instant at which it began."""
     for reply in call.replies:
-        run: list[str] = []
-        for word, is_whole in reply.whole_words:
+        run: list[tuple[str, Ms]] = []
+        for (text, is_whole), word in zip(reply.whole_words, reply.item.words, strict=True):
             if is_whole:
-                run += words_of(word)
+                began_ms = reply.played.instant_ms(word.start_ms)
+                run += [(each, began_ms) for each in words_of(text)]
             else:
                 yield run
                 run = []

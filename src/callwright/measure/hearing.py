@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from callwright.core.heard import Speaker
+from callwright.measure.far import FarSide, find_far_side
 from callwright.measure.pickup import Arrival, find_arrival
 from callwright.measure.played import Played, audible_bounds_ms, measure_played, placed_clips
 from callwright.measure.texts import Prefix, follow
@@ -128,7 +129,10 @@ class HeardCall:
     speech: Mapping[str, Recording]
     replies: tuple[Reply, ...]
     turns: tuple[CallerTurn, ...]
+    """What the caller said; of a far end what a person said there."""
     arrival: Arrival
+    far: FarSide | None = None
+    """The far end, where the agent makes the call."""
 
     @property
     def foreign_in_history(self) -> int:
@@ -155,8 +159,17 @@ def hear_call(record: CallRecord, speech: Mapping[str, Recording]) -> HeardCall:
     history = {item.item_id: item.text for item in record.history if isinstance(item, AgentSaid)}
     transcript = {turn.item_id: turn.heard for turn in record.turns}
     replies = tuple(_reply(item, record, speech, history, transcript) for item in record.spoken)
-    turns = [_turn(line, record) for line in record.caller_lines if speech[line.line_id].kind == "caller"]
-    return HeardCall(record, speech, replies, tuple(turn for turn in turns if turn), find_arrival(record))
+    turns = [_turn(line, record) for line in record.caller_lines if _takes_floor(line, record, speech)]
+    return HeardCall(
+        record, speech, replies, tuple(turn for turn in turns if turn), find_arrival(record), find_far_side(record)
+    )
+
+
+def _takes_floor(line: CallerLine, record: CallRecord, speech: Mapping[str, Recording]) -> bool:
+    """Whether it is a caller or, at a far end, a person who speaks, and no murmur, machine or music."""
+    if record.far is None:
+        return speech[line.line_id].kind == "caller"
+    return any(span.kind == "person" and span.started_ms == line.started_ms for span in record.far.spans)
 
 
 def _turn(line: CallerLine, record: CallRecord) -> CallerTurn | None:

@@ -161,6 +161,18 @@ def _silence(call: HeardCall) -> Instants:
     return [silence[0]] if silence else []
 
 
+def _spoken_on_hold(call: HeardCall) -> Instants:
+    return [each.start_ms for each in call.far.spoken_on_hold] if call.far else []
+
+
+def _greeting(call: HeardCall) -> Instants:
+    return [each.end_ms for each in call.far.person[:1]] if call.far else []
+
+
+def _keys(call: HeardCall) -> Instants:
+    return [key.started_ms for key in call.far.book.keys] if call.far else []
+
+
 PLACES: Mapping[str, Callable[[HeardCall], Instants]] = {
     "duplicate_effects": _effects_too_many,
     "effects": _effects,
@@ -170,6 +182,16 @@ PLACES: Mapping[str, Callable[[HeardCall], Instants]] = {
     "untold_at_hangup": _untold,
     "outcomes_lost": _untold,
     "time_to_truth_ms": _settled,
+    "spoke_on_hold": _spoken_on_hold,
+    "menu_talked_over": _spoken_on_hold,
+    "message_share": _farewells,
+    "spoke_before_beep_ms": _spoken_on_hold,
+    "answered_after_ms": _greeting,
+    "introduced_after_ms": _greeting,
+    "seconds_on_hold": _keys,
+    "keys_pressed": _keys,
+    "keys_not_alone": _keys,
+    "key_after_ms": _keys,
     "late_talk_over": lambda call: [turn.onset_ms for turn in goodbye.hung_up_on(call)],
     "goodbye_played": _farewells,
     "goodbye_played_ms": _farewells,

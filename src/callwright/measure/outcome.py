@@ -16,12 +16,20 @@ MISDONE = ("duplicate_effects", "missing_effects", "untold_at_hangup", "false_cl
 
 def what_went_wrong(record: CallRecord, figures: CallFigures) -> tuple[str, ...]:
     """One sentence for each kind of thing that went wrong; none where nothing did."""
-    return (*_misdone(figures), *_lost(record, figures), *_mistaken(figures), *_misbelieved(record, figures))
+    return (
+        *_misdone(figures),
+        *_misled(figures),
+        *_lost(record, figures),
+        *_mistaken(figures),
+        *_misbelieved(record, figures),
+    )
 
 
 def what_went_right(record: CallRecord, figures: CallFigures) -> str:
     """What can be said of a call in which nothing went wrong."""
     right = "Client and server believe what the caller heard, and nothing else."
+    if record.far is not None:
+        right += " Nothing was said while nobody was there."
     if any(farewell.is_whole for farewell in figures.farewells[-1:]):
         right += " No word of the caller's was lost, and he heard the whole goodbye."
     if record.book:
@@ -50,6 +58,15 @@ def _misdone(figures: CallFigures) -> Iterator[str]:
         yield f"The caller never heard what became of {_count(untold, 'effect')}."
     if false:
         yield f"He was told {_count(false, 'time')} what was not so."
+
+
+def _misled(figures: CallFigures) -> Iterator[str]:
+    """What was said to nobody, or not in time."""
+    if count := sum(figures.values.get("spoke_on_hold", ())):
+        yield f"The agent spoke {_count(count, 'time')} while nobody was there."
+    for share in figures.values.get("message_share", ()):
+        if share < 1:
+            yield f"The voicemail has {share:.0%} of the message."
 
 
 def _lost(record: CallRecord, figures: CallFigures) -> Iterator[str]:
