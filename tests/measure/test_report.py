@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from tests.measure.far_ends import far_call
 from tests.measure.records import HZ, LONG, SPEECH, Laid, record_of, said
 
 from callwright.cli.report import assets
@@ -61,6 +62,17 @@ class Elements(HTMLParser):
 
     def of_class(self, *names: str) -> list[dict[str, str | None]]:
         return [each for _, each in self.found if set(names) <= set((each.get("class") or "").split())]
+
+
+def test_a_call_that_the_agent_makes_shows_what_the_far_end_did_and_the_keys_that_it_heard() -> None:
+    call = hear_call(far_call(length_ms=60_000), SPEECH)
+    run = RunResult(7, "0" * 64, figures_of(call), Verdict((), ()))
+    elements = Elements(page(Shown(call, run, "a far end", (), "callwright call by-hand", None, True)))
+    kinds = [str(bar["class"]).partition("far ")[2] for bar in elements.of_class("bar", "far")]
+    assert kinds == [
+        "ringing", "menu", "menu", "key", "announcement", "music", "announcement", "music", "person", "music", "person"
+    ]  # fmt: skip
+    assert page().count("far end") == 0
 
 
 def test_what_is_put_into_an_element_cannot_leave_it() -> None:

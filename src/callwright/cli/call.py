@@ -48,7 +48,7 @@ def command(
         if export:
             write_export(played, export)
     if as_json:
-        click.echo(json.dumps(plan.summary([played.run])))
+        click.echo(json.dumps(played.summary()))
     else:
         show.call(played, directory)
     ctx.exit(0 if plan.held(played.run) else 1)

@@ -21,6 +21,7 @@ from callwright.measure.batch import RunResult, summarise, unshown_reason, went_
 from callwright.measure.compare import Call, Side
 from callwright.measure.figures import METRICS, figures_of
 from callwright.measure.hearing import HeardCall, hear_call
+from callwright.measure.hold import hold_summary
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
 from callwright.sim.record import CallRecord
@@ -110,6 +111,11 @@ class Played:
         """What is known of it."""
         return self.heard.record
 
+    def summary(self) -> dict[str, Any]:
+        """Its figures as a JSON object; of a call that the agent makes also how it waited."""
+        hold = hold_summary(self.heard)
+        return {**self.plan.summary([self.run]), **({"hold": hold} if hold else {})}
+
 
 def make_plan(name_or_path: str, setup: Setup) -> Plan:
     """Read the scenario of this name or path; what it names is found in the working directory, too.
@@ -155,7 +161,7 @@ def save(played: Played, parent: Path) -> Path:
     """
     record, sound = played.record, played.record.recording
     directory = played.plan.directory(parent, record.seed)
-    figures = {**played.plan.summary([played.run]), "replies": [asdict(reply) for reply in played.run.figures.replies]}
+    figures = {**played.summary(), "replies": [asdict(reply) for reply in played.run.figures.replies]}
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "call.wav").write_bytes(wav_file(sound.rate_hz, sound.caller, sound.agent))

@@ -15,6 +15,7 @@ from rich.text import Text
 from callwright.cli.playing import Played
 from callwright.cli.printing import digits, heading, put, unwrapped, width
 from callwright.cli.show_batch import verdict
+from callwright.cli.show_hold import far_lane, far_legend, hold
 from callwright.measure.figures import METRICS
 from callwright.measure.outcome import seconds, what_went_right, what_went_wrong, words
 from callwright.sim.speech import normalise
@@ -52,6 +53,15 @@ HEADLINE: Mapping[str, str] = {
     "late_talk_over": "hung up on",
 }
 """The figures of the one line under a call, and how they are named there."""
+HEADLINE_CALLING: Mapping[str, str] = {
+    "spoke_on_hold": "spoke on hold",
+    "keys_pressed": "keys",
+    "seconds_on_hold": "on hold for",
+    "answered_after_ms": "answered after",
+    "message_share": "message recorded",
+    "goodbye_played_ms": "goodbye heard for",
+}
+"""Those of a call that the agent makes."""
 HEADLINE_ACTING: Mapping[str, str] = {
     "duplicate_effects": "effects too many",
     "missing_effects": "missing",
@@ -68,7 +78,7 @@ def call(played: Played, directory: Path) -> None:
     """One call, whole."""
     figures = played.run.figures
     put(_title(played), "", _timeline(played, width()), "", _transcript(played), _LEGEND, "")
-    put(*_edges(played), *_books(played.record), "")
+    put(*_edges(played), *_hold(played), *_books(played.record), "")
     noted = [f"noted   {what}" for what in played.record.anomalies]
     put(_figures_table(figures), "", *verdict(played.plan, [played.run]), *noted, _files(directory))
 
@@ -80,7 +90,15 @@ def demo(calls: Sequence[tuple[Played, Path]]) -> None:
     put(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}{lag}."))
     for played, directory in calls:
         put("", _title(played), "", _timeline(played, width()), "", _transcript(played), _LEGEND, "")
-        put(*_edges(played), *_books(played.record), "", _sentence(played), _headline(played), _files(directory))
+        put(
+            *_edges(played),
+            *_hold(played),
+            *_books(played.record),
+            "",
+            _sentence(played),
+            _headline(played),
+            _files(directory),
+        )
 
 
 def scenarios(found: Iterable[Scenario]) -> None:
@@ -105,19 +123,23 @@ def _timeline(played: Played, width: int) -> Text:
     length_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
     cell_ms = max(100, -(-length_ms // cells // 100) * 100)
     count = -(-length_ms // cell_ms)
-    caller = lane([(line.started_ms, line.ended_ms) for line in record.caller_lines], cell_ms, count)
-    agent = lane([(span.at_ms, span.at_ms + span.to_ms - span.from_ms) for span in record.ear], cell_ms, count)
-    both = "".join("^" if "█" == one == other else " " for one, other in zip(caller, agent, strict=True))
+    said = lane([(line.started_ms, line.ended_ms) for line in record.caller_lines], cell_ms, count)
+    heard = lane([(span.at_ms, span.at_ms + span.to_ms - span.from_ms) for span in record.ear], cell_ms, count)
+    both = "".join("^" if "█" == one == two else " " for one, two in zip(said, heard, strict=True))
     marks = edge_lane(record, played.run.figures, cell_ms, count)
+    far, other = played.heard.far, "far end" if played.heard.far else "caller"
     lanes = [
-        Text.assemble(("caller says".ljust(_LANE), "bold"), (caller, "cyan")),
-        Text.assemble(("caller hears".ljust(_LANE), "bold"), (agent, "green")),
+        Text.assemble((f"{other} says".ljust(_LANE), "bold"), (said, "cyan")),
+        Text.assemble((f"{other} hears".ljust(_LANE), "bold"), (heard, "green")),
         Text.assemble(("marks".ljust(_LANE), "dim"), (marks, "yellow")),
         Text.assemble(" " * _LANE, (ruler(cell_ms, count, cells), "dim")),
         Text.assemble(" " * _LANE, (edge_legend(marks), "dim")),
     ]
     if both.strip():
         lanes.insert(2, Text.assemble(("both at once".ljust(_LANE), "dim"), (both, "red")))
+    if far:
+        lanes.insert(0, Text.assemble(("far end".ljust(_LANE), "dim"), (far_lane(far, cell_ms, count), "magenta")))
+        lanes.append(Text.assemble(" " * _LANE, (far_legend(far), "dim")))
     return Text("\n").join(lanes)
 
 
@@ -247,6 +269,12 @@ def _edges(played: Played) -> Iterator[Text]:
     yield Text.assemble(("ended   ", "dim"), ended)
 
 
+def _hold(played: Played) -> Iterator[Text]:
+    """Where a call that the agent makes was, and how it waited."""
+    if played.heard.far:
+        yield from hold(played.record, played.heard.far, played.run.figures)
+
+
 def _books(record: CallRecord) -> Iterator[Text]:
     """What the client's own ledger holds in the end, and below it what the provider's book does."""
     if not record.action_tools:
@@ -315,7 +343,8 @@ def _clock(ms: Ms) -> str:
 
 
 def _headline(played: Played) -> Text:
-    figures, names = played.run.figures, HEADLINE_ACTING if played.record.action_tools else HEADLINE
+    taken = HEADLINE_ACTING if played.record.action_tools else HEADLINE
+    figures, names = played.run.figures, HEADLINE_CALLING if played.heard.far else taken
     measured = [(label, name) for name, label in names.items() if name in figures.values]
     shown = [f"{label} {_value(name, max(figures.values[name]))}" for label, name in measured]
     return Text(" · ".join(shown))

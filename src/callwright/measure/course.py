@@ -2,6 +2,7 @@
 
 ```
 said        what the caller said, and which of its words were understood
+far         what the far end of a call did that the agent makes, and the keys that it heard
 spoken      what the agent wrote: heard, cut in the word, or never heard
 turns       when the server told that the caller speaks
 tools       called ---- output
@@ -33,7 +34,7 @@ from callwright.sim.speech import normalise
 if TYPE_CHECKING:
     from callwright.ids import Ms
     from callwright.measure.hearing import HeardCall, Reply
-    from callwright.sim.record import CallRecord
+    from callwright.sim.record import CallRecord, FarBook
 
 AFTER_MS: Ms = 10_000
 """So much of what comes after the call is on its clock."""
@@ -169,6 +170,8 @@ class Course:
     notes: tuple[Step, ...]
     hushed: tuple[tuple[Speaker, Span], ...]
     """Where a number was spoken that must not be kept."""
+    far: FarBook | None = None
+    """What the far end did, and the keys that it heard, where the agent makes the call."""
 
     @property
     def utterances(self) -> tuple[Utterance, ...]:
@@ -198,6 +201,7 @@ def course_of(call: HeardCall) -> Course:
         book=tuple(_effects(record)),
         notes=tuple(sorted(_notes(rows, call), key=lambda note: note.at_ms)),
         hushed=tuple(hushed),
+        far=record.far,
     )
 
 

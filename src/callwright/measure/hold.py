@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
 from callwright.measure import goodbye
@@ -16,11 +18,36 @@ if TYPE_CHECKING:
     from callwright.measure.far import FarSide
     from callwright.measure.hearing import HeardCall
     from callwright.measure.metric import Values
+    from callwright.sim.record import CallRecord
 
 ALONE_MS: Ms = 200
 """How long before and after a key nothing else is to be heard."""
 MUSIC: Final = "[music]"
 """How a server writes a turn that it takes music for."""
+USD_A_MINUTE: Final[Mapping[str, float]] = {"polyai": 0.02}
+"""What a provider takes for a connected minute, without tokens: Dialog-RSN-1 in November 2026."""
+
+
+def hold_summary(call: HeardCall) -> dict[str, object] | None:
+    """Where a call that the agent made was, and how it waited, as a JSON object; None of one that it took."""
+    far, record = call.far, call.record
+    if far is None:
+        return None
+    return {
+        "keys": far.keys,
+        "phases": [asdict(phase) for phase in far.phases],
+        "on_hold_ms": far.on_hold_ms,
+        "spoke_on_hold": [asdict(each) for each in far.spoken_on_hold],
+        "answered_after_ms": far.answered_after_ms,
+        "connected_ms": record.connected_ms,
+        "cost_usd": cost_usd(record),
+    }
+
+
+def cost_usd(record: CallRecord) -> float | None:
+    """What its connection costs, without tokens; None where the provider takes nothing for time, or none is known."""
+    a_minute = USD_A_MINUTE.get(record.server)
+    return None if a_minute is None else round(record.connected_ms / 60_000 * a_minute, 6)
 
 
 def _of_far(figure: Callable[[HeardCall, FarSide], Iterable[float]]) -> Callable[[HeardCall], Values]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from callwright.measure.course import Course, Lane, Span, Step, TimedWord, ToolUse, Utterance
     from callwright.measure.moments import Moment
     from callwright.measure.sides import Sides
+    from callwright.sim.record import FarBook
 
 LETTER_MS: Ms = 70
 """A letter of a label is as wide as so much time, at the width at which a page opens."""
@@ -49,12 +50,14 @@ def picture(course: Course, sides: Sides, worst: Sequence[Moment], anchor: str) 
         for span in course.lost
     ]
     ear = waveform(sides.heard, sides.rate_hz, length_ms, "heard", f"{anchor}-heard")
+    other = "far end" if course.far else "caller"
     return tag(
         "div",
         _ruler(length_ms),
         flags(worst, length_ms),
-        _lane("caller says", [tag("div", lost, waves, class_="waves"), _words(course.said, length_ms)], "caller"),
-        _lane("caller hears", [tag("div", ear, class_="waves"), _words(course.spoken, length_ms)], "agent"),
+        _rows("far end", _far(course.far), length_ms),
+        _lane(f"{other} says", [tag("div", lost, waves, class_="waves"), _words(course.said, length_ms)], "caller"),
+        _lane(f"{other} hears", [tag("div", ear, class_="waves"), _words(course.spoken, length_ms)], "agent"),
         _rows("written, never heard", _ghosts(course.spoken), length_ms),
         _rows("turns, as the server tells them", map(_turn, course.turns), length_ms),
         _rows("tool calls", (_tool(use, course.sound_ms) for use in course.tools), length_ms),
@@ -173,6 +176,16 @@ def _stacked(bars: Sequence[Bar], length_ms: Ms) -> Html:
         detail = f"{clock(bar.start_ms)} {bar.label}" + (f": {bar.detail}" if bar.detail else "")
         shown.append(tag("span", bar.label, class_=f"bar {bar.kind}", style=style, title=detail))
     return tag("div", shown, class_="stack", style=f"height:{len(ends) * _ROW_PX}px")
+
+
+def _far(book: FarBook | None) -> Iterator[Bar]:
+    """What the far end did, and the keys that it heard."""
+    for span in book.spans if book else ():
+        yield Bar(
+            span.started_ms, span.ended_ms, span.kind, f"far {span.kind}", " ".join([span.line_id or "", span.node])
+        )
+    for key in book.keys if book else ():
+        yield Bar(key.started_ms, key.ended_ms, key.key, "far key", "key heard")
 
 
 def _turn(span: Span) -> Bar:

@@ -54,6 +54,10 @@ def _rows(course: Course) -> Iterator[Row]:
                 yield step.at_ms, where, f"{lane.name}: {step.told}"
             for told in lane.tellings:
                 yield told.at_ms, "told", f"{lane.name}, {told.detail}: {told.state}"
+    for stretch in course.far.spans if course.far else ():
+        yield stretch.started_ms, "far end", f"{stretch.kind}, until {clock(stretch.ended_ms)}"
+    for key in course.far.keys if course.far else ():
+        yield key.started_ms, "far end", f"key {key.key} heard"
     for span in course.lost:
         yield span.start_ms, "lost", f"what the caller said up to {clock(span.end_ms)} never reached the model"
     for turn in course.turns:
