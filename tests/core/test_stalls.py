@@ -9,9 +9,9 @@ from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.lull import ASKS_MAX, SILENCE_MS
 from callwright.core.session import Can
-from callwright.core.stalls import HANGS_MS, LISTEN_MS, QUIET_MS
+from callwright.core.stalls import BY_HAND_MAX, HANGS_MS, LISTEN_MS, QUIET_MS, TURN_MAX_MS
 from callwright.core.turns import REPLY_PATIENCE_MS
-from callwright.ids import Ms, ResponseId
+from callwright.ids import ItemId, Ms, ResponseId
 
 
 def hung(call: Call, audio_ms: Ms = 0) -> Ms:
@@ -95,27 +95,61 @@ def test_the_output_of_a_tool_is_spoken_about_although_its_response_hangs():
     assert call.times(do.RequestReply) == [HANGS_MS]
 
 
-def test_a_turn_that_the_server_does_not_end_is_over_once_the_line_has_been_quiet():
+def test_a_turn_that_the_server_does_not_end_is_ended_by_hand_once_the_line_has_been_quiet():
     call = Call()
     call.at(0, on.SpeechStarted(U1, 0))
     call.at(LISTEN_MS)
     assert call.done(do.WatchCaller) == [do.WatchCaller()]
     call.at(LISTEN_MS + 100, on.CallerLoud(is_loud=True))
-    call.at(60_000, on.CallerLoud(is_loud=False))
-    assert call.done(do.RequestReply) == []
-    call.at(60_000 + QUIET_MS + REPLY_PATIENCE_MS)
+    call.at(30_000, on.CallerLoud(is_loud=False))
+    assert call.done(do.EndTurn) == []
+    call.at(30_000 + QUIET_MS)
     assert call.done(do.UnwatchCaller) == [do.UnwatchCaller()]
-    assert call.times(do.RequestReply) == [60_000 + QUIET_MS + REPLY_PATIENCE_MS]
+    assert [type(command) for _, command in call.log[-2:]] == [do.EndTurn, do.RequestReply]
+    assert call.times(do.EndTurn) == call.times(do.RequestReply) == [30_000 + QUIET_MS]
+
+
+def test_a_turn_that_noise_keeps_open_is_ended_by_hand_at_the_bound():
+    """Music or a television is voice to a server for as long as it sounds, and the caller waits behind it."""
+    call = Call()
+    call.at(0, on.SpeechStarted(U1, 0))
+    call.at(LISTEN_MS + 100, on.CallerLoud(is_loud=True))
+    call.at(TURN_MAX_MS)
+    assert call.times(do.EndTurn) == call.times(do.RequestReply) == [TURN_MAX_MS]
+    call.reply(R1, A, 1_000, "It is on floor two.")
+    assert call.session.ending is None
+
+
+def test_a_call_in_which_noise_ends_every_reply_before_it_is_heard_is_given_up():
+    call = Call()
+    for number in range(BY_HAND_MAX):
+        began_ms = number * (TURN_MAX_MS + 500)
+        call.at(began_ms, on.SpeechStarted(ItemId(f"noise{number}"), 0))
+        call.at(began_ms + LISTEN_MS + 100, on.CallerLoud(is_loud=True))
+        assert call.session.ending is None
+        call.at(began_ms + TURN_MAX_MS)
+        response_id = ResponseId(f"unheard{number}")
+        call.at(began_ms + TURN_MAX_MS + 100, on.ResponseStarted(response_id), ended(response_id, CANCELLED))
+    assert call.times(do.HangUp) == [(BY_HAND_MAX - 1) * (TURN_MAX_MS + 500) + TURN_MAX_MS]
+    assert call.session.ending.by == "model"
+
+
+def test_a_turn_over_an_open_response_is_ended_by_hand_and_the_answer_asked_for_behind_it():
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), on.SpeechStarted(U1, 0))
+    call.at(LISTEN_MS + QUIET_MS)
+    assert call.times(do.EndTurn) == [LISTEN_MS + QUIET_MS]
+    assert call.done(do.RequestReply) == []
 
 
 def test_a_caller_who_talks_for_long_is_listened_to_until_he_is_through():
     call = Call()
     call.at(0, on.SpeechStarted(U1, 0))
-    for at_ms in range(6_000, 90_000, 6_000):
+    for at_ms in range(6_000, 54_000, 6_000):
         call.at(at_ms, on.CallerLoud(is_loud=True))
         call.at(at_ms + 3_000, on.CallerLoud(is_loud=False))
-    call.at(90_000, on.SpeechStopped(U1, 0))
-    assert (call.done(do.RequestReply), call.anomalies()) == ([], [])
+    call.at(55_000, on.SpeechStopped(U1, 0))
+    assert (call.done(do.EndTurn), call.done(do.RequestReply), call.anomalies()) == ([], [], [])
     assert call.done(do.UnwatchCaller) == [do.UnwatchCaller()]
     call.reply(R1, A, 1_000, "I see.")
     call.at(120_000)

@@ -7,6 +7,7 @@ from importlib.resources import as_file, files
 import pytest
 
 from callwright.audio.levels import level_dbfs
+from callwright.core.goodbye import FAREWELLS_MAX
 from callwright.measure.figures import CallFigures, measure_call
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
@@ -66,6 +67,18 @@ def test_a_canceller_without_an_echo_leaves_the_caller_his_words() -> None:
         "Hi, could you tell me everything I need to know about checking in?",
         "Sorry, one thing first, is there any parking?",
     ]
+
+
+def test_somebody_else_who_speaks_at_the_end_of_every_farewell_does_not_keep_the_call_open() -> None:
+    record = play(scenario("hotel", "pickup"), 2, options=Options(room={"noise": Noise("neighbour", -45)}))
+    assert [spoken.tool for spoken in record.spoken].count("end_call") == FAREWELLS_MAX
+    assert (record.ended_by, record.error) == ("agent", None)
+
+
+def test_a_caller_whose_music_keeps_his_turn_open_is_answered() -> None:
+    short = replace(scenario("hotel", "check-in"), limit_ms=24_000)
+    record = play(short, 1, options=Options(room={"noise": Noise("music", -30)}))
+    assert record.spoken
 
 
 def test_a_room_is_in_the_record_by_the_names_of_the_options_and_the_same_seed_makes_the_same_call() -> None:

@@ -304,6 +304,7 @@ SAID: Mapping[str, tuple[do.Request, client.ClientEvent]] = {
     ),
     "retrieve": (do.RetrieveItem(E1, A), client.ConversationItemRetrieve(event_id=E1, item_id=A)),
     "cancel": (do.CancelResponse(E1, R), client.ResponseCancel(event_id=E1, response_id=R)),
+    "turn": (do.EndTurn(E1), client.InputAudioBufferCommit(event_id=E1)),
     "reply": (do.RequestReply(E1), client.ResponseCreate(event_id=E1)),
     "output": (
         do.PostToolOutput(E1, ToolCallId("k" * 37), '{"a": 1}'),

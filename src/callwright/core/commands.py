@@ -54,6 +54,13 @@ class CancelResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class EndTurn:
+    """End the caller's turn by hand: what the model has heard of it is all of it."""
+
+    event_id: EventId
+
+
+@dataclass(frozen=True, slots=True)
 class RequestReply:
     """Ask the model for a reply to what its history holds."""
 
@@ -216,7 +223,16 @@ class NoteAnomaly:
         return f"{self.what}: {self.quoted}" if self.quoted else self.what
 
 
-Request = ConfigureSession | TruncateItem | RetrieveItem | CancelResponse | RequestReply | PostToolOutput | PostFacts
+Request = (
+    ConfigureSession
+    | TruncateItem
+    | RetrieveItem
+    | CancelResponse
+    | EndTurn
+    | RequestReply
+    | PostToolOutput
+    | PostFacts
+)
 """What the server may refuse: each carries the id that a refusal names."""
 ModelCommand = Request | OpenUplink | CloseModel
 LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HangUp

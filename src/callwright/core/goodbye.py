@@ -8,6 +8,7 @@ model    end call ▒▒▒▒▒▒ farewell ▒▒▒▒▒▒│ response end
 line               ▓▓▓▓▓▓ farewell ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓│ played
 stage    SPEAKING ───────────────────────│ PLAYING │ HELD while work runs │ LISTENING while the caller is loud │ DONE
 caller                    speaks ─> withdrawn: the call is still open, at any stage before DONE
+the last farewell         speaks ─> DOUBTED │ cancelled: withdrawn │ completed: it stands
 ```
 
 Neither a stall in the stream nor an empty queue is the end of a farewell. Nor is the end of a response that closed
@@ -22,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from callwright.core.events import ResponseStatus
 from callwright.core.plan import Ending
 from callwright.core.table import Table
 from callwright.ids import Ms, ResponseId
@@ -46,6 +48,8 @@ GAP_MS: Ms = 250
 """A caller who was loud so lately is still speaking: words have gaps."""
 HANDOVER_MS: Ms = 8_000
 """How long after the farewell work that still runs is waited for."""
+FAREWELLS_MAX = 3
+"""The farewell that stands: a caller who has one thing more to say has been let twice, and was answered by goodbyes."""
 LOOK_MS: Ms = 500
 """How often the line's position is looked at: a pulled line tells it only when asked."""
 
@@ -57,6 +61,8 @@ class Stage(Enum):
     """The call is open."""
     SPEAKING = auto()
     """The end was asked for; the response that says goodbye is open."""
+    DOUBTED = auto()
+    """The same, of the last farewell, and somebody speaks: the end of the response tells whether he has cut it."""
     PLAYING = auto()
     """That response has ended; the line is not through with the farewell."""
     HELD = auto()
@@ -78,11 +84,14 @@ class Cue(Enum):
     """Audio came after the farewell had been played."""
     WORKING = auto()
     LOUD = auto()
+    TALKED_OVER = auto()
+    """A turn began, and the farewell is the last one."""
     ENDED = auto()
     WITHDRAWN = auto()
 
 
-_PENDING = (Stage.SPEAKING, Stage.PLAYING, Stage.HELD, Stage.LISTENING)
+_PENDING = (Stage.SPEAKING, Stage.DOUBTED, Stage.PLAYING, Stage.HELD, Stage.LISTENING)
+_OPEN = (Stage.SPEAKING, Stage.DOUBTED)
 
 GOODBYE: Table[Stage, Cue] = Table(
     "goodbye",
@@ -90,6 +99,8 @@ GOODBYE: Table[Stage, Cue] = Table(
     {
         (Stage.NONE, Cue.REQUESTED): Stage.SPEAKING,
         (Stage.SPEAKING, Cue.SPOKEN): Stage.PLAYING,
+        (Stage.SPEAKING, Cue.TALKED_OVER): Stage.DOUBTED,
+        (Stage.DOUBTED, Cue.SPOKEN): Stage.PLAYING,
         (Stage.PLAYING, Cue.RESUMED): Stage.SPEAKING,
         (Stage.PLAYING, Cue.WORKING): Stage.HELD,
         (Stage.PLAYING, Cue.LOUD): Stage.LISTENING,
@@ -186,11 +197,18 @@ class Goodbye:
         self._is_loud = False
         self._quiet_at_ms: Ms | None = None
         """When the caller was last loud; None if he never was, in this goodbye."""
+        self._farewells = 0
+        """How many responses in a row were farewells, and came whole."""
 
     @property
     def is_pending(self) -> bool:
         """Whether the end of the call was asked for, and has neither come nor been withdrawn."""
         return self.stage in _PENDING
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the farewell stands unless a caller cuts it."""
+        return self._farewells >= FAREWELLS_MAX - 1
 
     def request(self, response_id: ResponseId, ending: Ending, now_ms: Ms, *, said_ms: Ms) -> bool:
         """The model asked for the end in this response; true if it was not pending before.
@@ -214,7 +232,7 @@ class Goodbye:
         if not self.is_pending:
             return
         self._audio_at_ms = self._progress_at_ms = now_ms
-        if self.stage is not Stage.SPEAKING:
+        if self.stage not in _OPEN:
             self._awaits_audio = True
         if GOODBYE.allows(self.stage, Cue.AUDIO):
             self._move(Cue.AUDIO, now_ms)
@@ -237,6 +255,18 @@ class Goodbye:
         self.stopped()
         self._is_loud, self._quiet_at_ms = False, None
 
+    def response_ended(self, response_id: ResponseId, status: ResponseStatus) -> bool:
+        """A response closed; true if it was the last farewell and a caller has cut it: it is to be withdrawn."""
+        is_farewell = response_id == self.response_id
+        is_cut = is_farewell and status is ResponseStatus.CANCELLED and self.stage is Stage.DOUBTED
+        self._farewells = self._farewells + 1 if is_farewell and status is ResponseStatus.COMPLETED else 0
+        return is_cut
+
+    def talked_over(self, now_ms: Ms) -> None:
+        """A turn began in the last farewell; no effect once its response has ended, for then nobody has cut it."""
+        if GOODBYE.allows(self.stage, Cue.TALKED_OVER):
+            self._move(Cue.TALKED_OVER, now_ms)
+
     def withdraw(self, now_ms: Ms) -> None:
         """The call goes on. Raises IllegalTransition if no end is pending."""
         self._move(Cue.WITHDRAWN, now_ms)
@@ -258,7 +288,7 @@ class Goodbye:
         if scene.is_open and GOODBYE.allows(self.stage, Cue.RESUMED):
             self._move(Cue.RESUMED, now_ms)
             self._progress_at_ms = now_ms
-        if not scene.is_open and self.stage is Stage.SPEAKING:
+        if not scene.is_open and self.stage in _OPEN:
             self._spoken(now_ms)
         fate = self._fate(scene, now_ms)
         if fate is not None:
@@ -285,7 +315,7 @@ class Goodbye:
         self._awaits_audio = self._audio_at_ms is None or is_at_once
 
     def _fate(self, scene: Scene, now_ms: Ms) -> Fate | None:
-        if self.stage in (Stage.SPEAKING, Stage.PLAYING):
+        if self.stage in (*_OPEN, Stage.PLAYING):
             if now_ms >= self._capped_ms():
                 return Fate.UNCONFIRMED
             due_ms = self._due_ms()
@@ -310,7 +340,7 @@ class Goodbye:
 
     def _due_ms(self) -> Ms | None:
         """When the farewell is over, as far as is known: it was played, it is at the ear, and no more is expected."""
-        if self.stage is Stage.SPEAKING or self._scene is None or self._scene.is_busy:
+        if self.stage in _OPEN or self._scene is None or self._scene.is_busy:
             return None
         if not self._awaits_audio:
             return self._scene.at_ear_ms

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 from callwright.core.commands import PostToolOutput, UnwatchCaller, WatchCaller
 from callwright.core.cuts import Cuts
-from callwright.core.events import ToolCalled, ToolFinished, ToolOutcome
-from callwright.core.goodbye import CALL_IS_OVER, Fate, Goodbye, Scene, Withdrawal, call_is_open
+from callwright.core.events import ResponseStatus, ToolCalled, ToolFinished, ToolOutcome
+from callwright.core.goodbye import CALL_IS_OVER, FAREWELLS_MAX, Fate, Goodbye, Scene, Withdrawal, call_is_open
 from callwright.core.lull import Lull
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Ending
@@ -38,7 +38,11 @@ class Leave:
         """The caller speaks, or the server stopped this response: nothing of it is played on, a farewell no more."""
         self._cuts.shorten(self._cuts.silence(response_id, now_ms), now_ms)
         self.stop()
-        self.withdraw(Withdrawal.TALKED_OVER, now_ms)
+        if not self.goodbye.is_last:
+            self.withdraw(Withdrawal.TALKED_OVER, now_ms)
+        elif self.goodbye.is_pending:
+            self._out.note(f"somebody speaks at the end of {FAREWELLS_MAX} farewells in a row: the last one stands")
+            self.goodbye.talked_over(now_ms)
 
     def begin(self, event: ToolCalled, now_ms: Ms) -> None:
         """The model called a tool that ends the call; its function is being run."""
@@ -59,6 +63,11 @@ class Leave:
         if self.goodbye.is_pending and self.goodbye.response_id is not None:
             self._playout.refuse(self.goodbye.response_id)
             self.goodbye.stopped()
+
+    def response_ended(self, response_id: ResponseId, status: ResponseStatus, now_ms: Ms) -> None:
+        """A response closed, and with it a farewell may have been cut."""
+        if self.goodbye.response_ended(response_id, status):
+            self.withdraw(Withdrawal.TALKED_OVER, now_ms)
 
     def withdraw(self, why: Withdrawal, now_ms: Ms) -> None:
         """The call goes on, and the model is told so. No effect while nothing is pending."""

@@ -71,6 +71,7 @@ class Replies:
         if event.status is ResponseStatus.CANCELLED and is_ours and not self._playout.is_cut(event.response_id):
             self._leave.talked_over(event.response_id, now_ms)
         self._out.add(*self._playout.response_ended(event.response_id))
+        self._leave.response_ended(event.response_id, event.status, now_ms)
         self._turns.response_ended(event.response_id, now_ms)
         self._asking.telling.ended(event.response_id, now_ms)
         self._asking.lull.ended(event.response_id, event.status)

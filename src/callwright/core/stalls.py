@@ -6,12 +6,17 @@ them. Does not own a reply that does not begin (``turns``), nor the silence that
 ```
 response  begun ▒▒▒▒▒▒▒ audio, as long as it plays ▒▒▒▒▒▒▒│ nothing ── HANGS_MS ──│ given up, and cancelled
 turn      begun ── LISTEN_MS ──│ listened to: loud ▒▒▒▒▒▒▒│ quiet ─── QUIET_MS ──│ over
+          begun ── LISTEN_MS ──│ listened to: loud ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒ TURN_MAX_MS │ over
 ```
+
+A server ends a turn by what it hears, and music or a television in the caller's room may be voice to it for as long as
+they sound. A turn that is over by this clock is ended by hand, and its reply asked for at once: before the next turn
+opens on the same noise. Where nothing comes of ``BY_HAND_MAX`` turns in a row but the next one, the call is given up.
 """
 
 from __future__ import annotations
 
-from callwright.core.commands import CancelResponse, UnwatchCaller, WatchCaller
+from callwright.core.commands import CancelResponse, EndTurn, UnwatchCaller, WatchCaller
 from callwright.core.lull import Lull
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Can
@@ -26,6 +31,10 @@ LISTEN_MS: Ms = 5_000
 """How long a turn of the caller's lasts before the line's own audio is listened to."""
 QUIET_MS: Ms = 10_000
 """How long it is quiet before his turn counts as over; servers wait up to 8 s for the rest of a sentence."""
+TURN_MAX_MS: Ms = 60_000
+"""How long a turn may last at all: nobody speaks for a minute without the half second that ends his turn."""
+BY_HAND_MAX = 3
+"""How many turns in a row are ended by hand with no word or tool call of the model's in between."""
 
 _PATIENCE_MS = {Floor.REPLY: HANGS_MS, Floor.OWED: HANGS_MS, **dict.fromkeys(SPEAKING, LISTEN_MS)}
 """Whatever is waited for on each of these floors; on the others nothing is open."""
@@ -45,14 +54,19 @@ class Stalls:
         """What is open: how long it may bring nothing (None: nothing is), its response and its turn."""
         self._since_ms: Ms = 0
         """Since when nothing has come of it; ahead of now while the line plays what came."""
+        self._began_ms: Ms = 0
+        """When what is open became so."""
         self._is_listening = False
         self._is_loud = False
+        self._by_hand = 0
+        """How many turns were ended by hand since the model last brought something."""
         self._given_up: ResponseId | None = None
         """The latest one that was: its end is still to come, and news to nobody."""
 
     def moved(self, now_ms: Ms, audio_ms: Ms = 0) -> None:
         """The open response brought something, which takes so long to play."""
         self._since_ms = max(self._since_ms, now_ms) + audio_ms
+        self._by_hand = 0
 
     def caller_loud(self, now_ms: Ms, *, is_loud: bool) -> None:
         """The caller's audio rose above the noise around him, or fell back."""
@@ -65,7 +79,8 @@ class Stalls:
         is_open = (_PATIENCE_MS.get(turns.floor), turns.response_id, turns.caller_turns)
         if is_open != self._open:
             self._stop_listening()
-            self._open, self._since_ms = is_open, max(now_ms, self._since_ms if turns.floor is Floor.REPLY else 0)
+            self._open, self._began_ms = is_open, now_ms
+            self._since_ms = max(now_ms, self._since_ms if turns.floor is Floor.REPLY else 0)
         deadline_ms = self.next_deadline_ms()
         if deadline_ms is None or now_ms < deadline_ms:
             return
@@ -73,10 +88,7 @@ class Stalls:
             self._give_up(turns.response_id, now_ms)
             self.look(now_ms)
         elif self._is_listening:
-            self._stop_listening()
-            self._out.note("the caller is silent, and the server does not end his turn: it counts as over")
-            turns.speech_stopped(now_ms)
-            self._lull.caller_is_through()
+            self._end_turn(now_ms)
             self.look(now_ms)
         else:
             self._is_listening, self._since_ms = True, now_ms
@@ -84,8 +96,11 @@ class Stalls:
 
     def next_deadline_ms(self) -> Ms | None:
         """When what is open counts as stalled."""
-        patience_ms = None if self._is_loud else self._open[0]
-        return None if patience_ms is None else self._since_ms + (QUIET_MS if self._is_listening else patience_ms)
+        patience_ms = self._open[0]
+        if patience_ms is None or not self._is_listening:
+            return None if patience_ms is None else self._since_ms + patience_ms
+        longest_ms = self._began_ms + TURN_MAX_MS
+        return longest_ms if self._is_loud else min(longest_ms, self._since_ms + QUIET_MS)
 
     def is_given_up(self, response_id: ResponseId) -> bool:
         """Whether this response counts as ended already."""
@@ -104,6 +119,19 @@ class Stalls:
         self.ends(response_id, now_ms)
         self._given_up = response_id
         self._lull.waits()
+
+    def _end_turn(self, now_ms: Ms) -> None:
+        what = "speaks without a pause" if self._is_loud else "is silent"
+        self._stop_listening()
+        self._out.note(f"the caller {what}, and the server does not end his turn: it is ended by hand")
+        self._out.request(EndTurn(self._out.next_id()))
+        self._turns.ended_by_hand(now_ms)
+        self._lull.caller_is_through()
+        self._by_hand += 1
+        if self._by_hand < BY_HAND_MAX:
+            self._turns.want_reply()
+        else:
+            self._lull.give_up()
 
     def _stop_listening(self) -> None:
         if self._is_listening:

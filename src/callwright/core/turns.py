@@ -131,6 +131,12 @@ class Turns:
         """The caller's turn is over. Raises IllegalTransition if he had none."""
         self._move(Cue.SPEECH_STOPPED, now_ms)
 
+    def ended_by_hand(self, now_ms: Ms) -> None:
+        """The client ended the caller's turn: the server owes no reply to it. Raises IllegalTransition as above."""
+        self._move(Cue.SPEECH_STOPPED, now_ms)
+        if self.floor is Floor.AWAITED:
+            self._move(Cue.WAITED)
+
     def nothing_was_said(self, now_ms: Ms) -> None:
         """No words were understood of a turn."""
         if self.floor is Floor.AWAITED and self._deadline_ms is not None:

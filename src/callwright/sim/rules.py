@@ -10,6 +10,8 @@ history, so a history that is right is continued at the right word, and one that
 
 The notice that an agent must give, that it is a machine, opens every reply until history holds it whole.
 
+A turn in which nothing is understood, behind a goodbye that was taken back, is answered by that goodbye.
+
 What an app's record says comes into history as a tool's output or as a system message. The model passes on the latest
 such fact when it is asked for a reply (behind the answer to a turn, if it was asked then), or when the caller asks
 for it; a fact that stands there as a passive note it leaves unsaid.
@@ -153,6 +155,8 @@ class RulesModel:
         if topic is None and (pressed := self._pressed(history)) and self._shows("presses_again", rng):
             return Reply((), ToolRequest(pressed.name, pressed.arguments))
         topic = topic or rules.otherwise
+        if topic is None and (left := self._taken_back(history)):
+            return Reply(rules.tools[left.name].holding, ToolRequest(left.name, left.arguments))
         return self._do(topic, turn.text, history, rng) if topic else Reply(rules.not_understood.clips)
 
     def _do(self, topic: Topic, said: str, history: Sequence[HistoryItem], rng: random.Random) -> Reply:
@@ -275,6 +279,18 @@ class RulesModel:
                 calls = [each for each in history if isinstance(each, ToolRequested)]
                 is_meant = [call for call in calls if self._rules.tools[call.name].goes_on_by(item.text)]
                 return is_meant[-1] if is_meant else None
+        return None
+
+    def _taken_back(self, history: Sequence[HistoryItem]) -> ToolRequested | None:
+        """The call that was to hang up, if its output says that the call goes on, and only the caller spoke since."""
+        for item in reversed(history):
+            if isinstance(item, ToolAnswered):
+                calls = [each for each in history if isinstance(each, ToolRequested)]
+                left = [call for call in calls if call.tool_call_id == item.tool_call_id]
+                is_open = bool(left) and self._rules.tools[left[0].name].goes_on_by(item.output)
+                return left[0] if is_open else None
+            if not isinstance(item, CallerSaid):
+                return None
         return None
 
     def _going_on(self, history: Sequence[HistoryItem], rng: random.Random) -> tuple[Clip, ...]:

@@ -33,7 +33,7 @@ class InputAudioBufferAppend(_ClientEvent, tag="input_audio_buffer.append"):
 
 
 class InputAudioBufferCommit(_ClientEvent, tag="input_audio_buffer.commit"):
-    """End the caller's turn by hand; needed only without turn detection."""
+    """End the caller's turn by hand: needed without turn detection, or where the server does not end it."""
 
 
 class InputAudioBufferClear(_ClientEvent, tag="input_audio_buffer.clear"):

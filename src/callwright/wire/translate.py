@@ -58,6 +58,8 @@ def said_to(command: do.Request) -> client.ClientEvent:
             return client.ConversationItemRetrieve(event_id=command.event_id, item_id=command.item_id)
         case do.CancelResponse():
             return client.ResponseCancel(event_id=command.event_id, response_id=command.response_id)
+        case do.EndTurn():
+            return client.InputAudioBufferCommit(event_id=command.event_id)
         case do.RequestReply():
             return client.ResponseCreate(event_id=command.event_id)
         case do.PostToolOutput():
