@@ -17,6 +17,7 @@ from callwright.core.consent import CONSENT
 from callwright.core.goodbye import GOODBYE
 from callwright.core.heard import HEARING
 from callwright.core.keeping import KEEPING
+from callwright.core.keys import KEYS
 from callwright.core.lull import LULL
 from callwright.core.notice import NOTICE
 from callwright.core.pickup import PICKUP
@@ -28,7 +29,7 @@ from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "machines.md"
-CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, LULL, NOTICE, KEEPING, TOLD, CONSENT)
+CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, LULL, KEYS, NOTICE, KEEPING, TOLD, CONSENT)
 TABLES: tuple[Table[Any, Any], ...] = (*CALL, OPERATION)
 
 

@@ -159,7 +159,7 @@ def trace_rows() -> str:
         "`do`: to the line": commands.LineCommand,
         "`do`: to the ear on the caller's level": commands.WatchCommand,
         "`do`: to the ledger": commands.LedgerCommand,
-        "`do`: to the tool runner and the record": commands.StartTool | commands.RecordCommand,
+        "`do`: to the tool runner and the record": commands.ToolCommand | commands.RecordCommand,
     }
     told = [kind for kinds in parts.values() for kind in get_args(kinds)]
     assert {*told} == {*get_args(events.Event), *get_args(commands.Command)}

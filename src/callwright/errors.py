@@ -80,7 +80,7 @@ class AudioFormatError(CallwrightError):
 
 
 class Refuse(CallwrightError):
-    """Raised by an action's function: it is not to be done; the message is the reason, which the model is told."""
+    """Raised by a tool's or action's function: it is not done; the message is the reason, which the model is told."""
 
 
 class LedgerError(CallwrightError):

@@ -10,6 +10,7 @@ import pytest
 
 from callwright.core import commands as do
 from callwright.core import events as on
+from callwright.core.keys import KEY_MS
 from callwright.core.playout import Playing
 from callwright.core.ports import PlayedReports
 from callwright.core.session import CallPlan, Can, Session
@@ -100,9 +101,30 @@ class FakeLine:
     marks: list[tuple[float, MarkId]] = field(default_factory=list)
     marks_sent: int = 0
     free_ms: float = 0
+    pressed: list[tuple[float, float]] = field(default_factory=list)
+    """When keys began and ended."""
+    held: list[do.Command] | None = None
+    """Reply audio that waits for keys."""
+    tells_keys: bool = True
+    keys_told: int = 0
 
     def take(self, command: do.Command, now_ms: Ms) -> None:
+        if self.held is not None and isinstance(command, do.PlayAudio | do.SendMark):
+            self.held.append(command)
+            return
         match command:
+            case do.HoldReply():
+                self.held = []
+            case do.ReleaseReply():
+                held, self.held = self.held or [], None
+                for each in held:
+                    self.take(each, now_ms)
+            case do.PressKeys(keys):
+                start_ms = max(self.free_ms, now_ms + self.lag_ms)
+                self.free_ms = start_ms + len(keys) * KEY_MS
+                self.pressed.append((start_ms, self.free_ms))
+            case do.ClearPlayout() if self.held is not None:
+                self.held.clear()
             case do.PlayAudio(item_id, generation, count):
                 start_ms = max(self.free_ms, now_ms + self.lag_ms)
                 self.free_ms = start_ms + count * 1000 / RATE_HZ
@@ -125,12 +147,16 @@ class FakeLine:
 
     def next_report_ms(self, after_ms: Ms) -> Ms | None:
         """When it says something next: a carrier with each mark, a pulled line every 20 ms while it plays."""
+        keys = [-int(-end_ms // 1) for _, end_ms in self.pressed[self.keys_told :] if self.tells_keys]
         if self.reports is PlayedReports.MARKS:
-            return min((-int(-at_ms // 1) for at_ms, _ in self.marks), default=None)
-        return after_ms + 20 if self.free_ms > after_ms else None
+            return min((*keys, *(-int(-at_ms // 1) for at_ms, _ in self.marks)), default=None)
+        return after_ms + 20 if self.free_ms > after_ms else min(keys, default=None)
 
     def said(self, now_ms: Ms) -> Iterator[on.LineEvent]:
         """What it reports at this instant."""
+        while self.tells_keys and self.keys_told < len(self.pressed) and self.pressed[self.keys_told][1] <= now_ms:
+            self.keys_told += 1
+            yield on.KeysPressed()
         if self.reports is PlayedReports.MARKS:
             due = [mark_id for at_ms, mark_id in self.marks if at_ms <= now_ms]
             self.marks = [mark for mark in self.marks if mark[1] not in due]

@@ -150,8 +150,8 @@ def take(
     return Taken(result, model, line)
 
 
-async def run(line: Line, connector: Connector, **options: Any) -> cw.CallResult:
-    return await cw.run(desk, line, connector=connector, **options)
+async def run(line: Line, connector: Connector, *, agent: cw.Agent = desk, **options: Any) -> cw.CallResult:
+    return await cw.run(agent, line, connector=connector, **options)
 
 
 # --- what a model sends

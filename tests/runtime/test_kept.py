@@ -281,6 +281,7 @@ NOT_WORDS = {
     *("MarkReturned.mark_id", "LineClosed.by", "LineClosed.reason", "ToolFinished.tool_call_id"),
     *(
         "ToolFinished.outcome",
+        "AnswerKeys.fate",
         "ToolFinished.raised",
         "FactChanged.op_id",
         "TruncateItem.item_id",

@@ -98,6 +98,29 @@ class Endless(SimulatedLine):
     _last: LineSink
 
 
+class Presses(SimulatedLine):
+    """Its carrier presses keys, and begins the stream anew for it."""
+
+    async def press_keys(self, keys: str) -> None:
+        self._timer.cancel()
+        await asyncio.sleep(0.5)
+        self._timer = asyncio.get_running_loop().call_soon(self._tick)
+
+
+class HangsOnKeys(SimulatedLine):
+    async def press_keys(self, keys: str) -> None:
+        await asyncio.sleep(3_600)
+
+
+class DeadAfterKeys(SimulatedLine):
+    async def press_keys(self, keys: str) -> None:
+        self._timer.cancel()
+
+
+def test_c066_a_line_with_its_own_way_to_press_keys_may_begin_its_stream_anew() -> None:
+    run_virtual(check_line(lambda: Presses(PHONE, silent(PHONE))))
+
+
 @pytest.mark.parametrize(
     ("line", "settings", "rule"),
     [
@@ -110,6 +133,8 @@ class Endless(SimulatedLine):
         (Forgetful, PHONE, "at once or never"),
         (Boastful, SPEAKER, "no more is played than was handed over"),
         (Boastful, PHONE, "only a line with pulled reports"),
+        (HangsOnKeys, PHONE, "tells when they are out"),
+        (DeadAfterKeys, PHONE, "all that is handed over is reported as played"),
         (Endless, PHONE, "ends once|nothing is reported after the end"),
     ],
 )

@@ -126,6 +126,23 @@ class ClearPlayout:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldReply:
+    """Hand no reply audio to the line from here on: keep it, in order, with its marks. A cut drops what is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseReply:
+    """Hand on what was kept, and whatever comes from here on."""
+
+
+@dataclass(frozen=True, slots=True)
+class PressKeys:
+    """Press keys of the telephone, the line's own way or as tones; the end comes back as one ``KeysPressed``."""
+
+    keys: str
+
+
+@dataclass(frozen=True, slots=True)
 class HangUp:
     """End the line."""
 
@@ -155,6 +172,25 @@ class StartTool:
     tool_call_id: ToolCallId
     name: str
     arguments: str
+
+
+class KeysFate(StrEnum):
+    """What became of keys that were asked for."""
+
+    PRESSED = "pressed"
+    UNCONFIRMED = "unconfirmed"
+    """They were given to the line, which has not told that they are out."""
+    FAILED = "failed"
+    """The line could not press them."""
+    ENDED = "ended"
+    """The line ended before that."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKeys:
+    """Tell whoever asked for keys first, of those who wait for them, what became of his."""
+
+    fate: KeysFate
 
 
 class Telling(StrEnum):
@@ -235,8 +271,9 @@ Request = (
 )
 """What the server may refuse: each carries the id that a refusal names."""
 ModelCommand = Request | OpenUplink | CloseModel
-LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HangUp
+LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HoldReply | ReleaseReply | PressKeys | HangUp
 WatchCommand = WatchCaller | UnwatchCaller
+ToolCommand = StartTool | AnswerKeys
 RecordCommand = KeepWords | DropWords | NoteAnomaly
 LedgerCommand = RecordTold | Authorize | Withdraw
-Command = ModelCommand | LineCommand | WatchCommand | LedgerCommand | StartTool | RecordCommand
+Command = ModelCommand | LineCommand | WatchCommand | LedgerCommand | ToolCommand | RecordCommand

@@ -211,6 +211,13 @@ class LineClosed:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class KeysPressed:
+    """The keys that the line was given last are out or, where ``has_failed``, it could not press them."""
+
+    has_failed: bool = False
+
+
 # --- from the tools and the app ----------------------------------------------------------------------------
 
 
@@ -236,6 +243,13 @@ class ToolFinished:
     output: str
     speaks: bool | None = None
     raised: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeysRequested:
+    """A tool asks for keys of the telephone to be pressed; its answer is one ``AnswerKeys``."""
+
+    keys: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +318,6 @@ ModelEvent = (
     | RequestRefused
     | ModelClosed
 )
-LineEvent = LineOpened | FirstWordsLost | LinePlayed | MarkReturned | CallerLoud | LineSilent | LineClosed
-AppEvent = ToolFinished | FactChanged | InterruptRequested | HangUpRequested | TimerFired
+LineEvent = LineOpened | FirstWordsLost | LinePlayed | MarkReturned | KeysPressed | CallerLoud | LineSilent | LineClosed
+AppEvent = ToolFinished | KeysRequested | FactChanged | InterruptRequested | HangUpRequested | TimerFired
 Event = ModelEvent | LineEvent | AppEvent

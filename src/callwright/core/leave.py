@@ -12,6 +12,7 @@ from callwright.core.commands import PostToolOutput, UnwatchCaller, WatchCaller
 from callwright.core.cuts import Cuts
 from callwright.core.events import ResponseStatus, ToolCalled, ToolFinished, ToolOutcome
 from callwright.core.goodbye import CALL_IS_OVER, FAREWELLS_MAX, Fate, Goodbye, Scene, Withdrawal, call_is_open
+from callwright.core.keys import Keys
 from callwright.core.lull import Lull
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Ending
@@ -24,13 +25,14 @@ class Leave:
     """How one call is left by the agent."""
 
     def __init__(
-        self, goodbye: Goodbye, lull: Lull, tools: ToolCalls, playout: Playout, cuts: Cuts, out: Outgoing
+        self, goodbye: Goodbye, lull: Lull, tools: ToolCalls, playout: Playout, keys: Keys, cuts: Cuts, out: Outgoing
     ) -> None:
         """All of these are the session's; it goes on using them."""
         self.goodbye = goodbye
         self._lull = lull
         self._tools = tools
         self._playout = playout
+        self._keys = keys
         self._cuts = cuts
         self._out = out
 
@@ -100,10 +102,10 @@ class Leave:
         running = self._tools.what_runs()
         scene = Scene(
             is_open=is_open,
-            is_busy=self._playout.is_busy(),
-            played_ms=self._playout.confirmed_ms(),
+            is_busy=self._playout.is_busy() or self._keys.is_out,
+            played_ms=self._playout.confirmed_ms() + self._keys.pressed_ms,
             at_ear_ms=self._cuts.at_ear_ms(),
-            report_due_ms=self._playout.report_due_ms(),
+            report_due_ms=max(self._playout.report_due_ms(), self._keys.next_deadline_ms() or 0),
             outstanding=len(running) + owed if is_model_there else 0,
         )
         fate = self.goodbye.look(scene, now_ms)

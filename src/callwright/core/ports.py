@@ -8,7 +8,7 @@ that the port names; 20 ms frames come in, any length goes out.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from callwright.audio.formats import AudioFormat
@@ -80,6 +80,18 @@ class Line(Protocol):
 
     async def hang_up(self) -> None:
         """End the line; idempotent."""
+
+
+@runtime_checkable
+class PressesKeys(Protocol):
+    """A line that has its own way to press keys of the telephone; every other one is handed their tones as audio."""
+
+    async def press_keys(self, keys: str) -> None:
+        """Press these keys (0 to 9, *, # and A to D), in order; returns when they are out.
+
+        Nothing else is handed to the line meanwhile. If its carrier begins the stream anew for this, that is hidden
+        here: the call goes on behind it as if nothing had been. Raises LineFailed if they cannot be pressed.
+        """
 
 
 class ModelSink(Protocol):

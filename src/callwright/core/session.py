@@ -31,6 +31,7 @@ from callwright.core.cuts import Cuts
 from callwright.core.goodbye import Goodbye, Withdrawal
 from callwright.core.heard import HeardRecord, Truncate, Turn
 from callwright.core.keeping import Keeping
+from callwright.core.keys import Keys
 from callwright.core.leave import Leave
 from callwright.core.lull import Lull
 from callwright.core.outgoing import Outgoing
@@ -66,19 +67,20 @@ class Session:
         self.turns = Turns(merges=Can.MERGE in plan.can)
         self.playout = Playout(rate_hz=plan.output_rate_hz, reports=plan.reports)
         self.heard = HeardRecord()
+        self.keys = Keys()
         self.tools = ToolCalls(plan.tools)
         self._out = Outgoing(plan.can)
         self.keeping = Keeping(plan, self.heard, self._out)
         self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
         lull = Lull()
-        self.leave = Leave(Goodbye(), lull, self.tools, self.playout, self._cuts, self._out)
+        self.leave = Leave(Goodbye(), lull, self.tools, self.playout, self.keys, self._cuts, self._out)
         telling = Tellings(self._out, plan.locale, plan.latency_ms)
         stalls = Stalls(self.turns, self.playout, lull, telling, self._out)
         self.asking = Asking(lull, stalls, self.turns, self.tools, telling, self._out, plan.actions)
         serving = Serving(self.tools, self.turns, self.playout, self.leave, self.asking, self.keeping, self._out)
         replies = Replies(self.turns, self.playout, self.heard, self.leave, self.asking, self._out)
         talk = (self.pickup, self.turns, self.playout, self.heard, self.tools)
-        self._machines = (*talk, self.leave.goodbye, self.keeping, telling, lull, stalls)
+        self._machines = (*talk, self.leave.goodbye, self.keys, self.keeping, telling, lull, stalls)
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: self._model_connected,
             on.SessionReady: self._session_ready,
@@ -100,10 +102,12 @@ class Session:
             on.FirstWordsLost: lambda _event, _now_ms: self.asking.lull.waits(),
             on.LinePlayed: self._line_played,
             on.MarkReturned: lambda event, now_ms: self.playout.mark_returned(event.mark_id, now_ms),
+            on.KeysPressed: self._keys_pressed,
             on.CallerLoud: self._caller_loud,
             on.LineSilent: self._line_silent,
             on.LineClosed: self._line_closed,
             on.ToolFinished: lambda event, now_ms: serving.finished(event, now_ms, is_over=self._is_over()),
+            on.KeysRequested: lambda event, now_ms: self.keys.requested(event.keys, now_ms),
             on.FactChanged: lambda event, _now_ms: self.asking.telling.changed(event),
             on.InterruptRequested: self._interrupt_requested,
             on.HangUpRequested: self._hang_up_requested,
@@ -225,6 +229,10 @@ class Session:
     def _line_played(self, event: on.LinePlayed, _now_ms: Ms) -> None:
         self.playout.played(event.item_id, event.generation, event.played_ms)
 
+    def _keys_pressed(self, event: on.KeysPressed, now_ms: Ms) -> None:
+        fate = do.KeysFate.FAILED if event.has_failed else do.KeysFate.PRESSED
+        self._out.add(*self.keys.told(fate, now_ms))
+
     def _caller_loud(self, event: on.CallerLoud, now_ms: Ms) -> None:
         if self.pickup.stage is Stage.READY:
             self.leave.goodbye.caller_loud(now_ms, is_loud=event.is_loud)
@@ -271,6 +279,7 @@ class Session:
         if self.pickup.stage is not Stage.OVER:
             self.asking.stalls.look(now_ms)
         self._cuts.take_played_out(now_ms)
+        self._out.add(*self._look_at_keys(now_ms))
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:
             self.asking.telling.settled(self.heard.take_settled(), now_ms)
@@ -286,9 +295,15 @@ class Session:
         if ending is not None:
             self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("hung up"))
 
+    def _look_at_keys(self, now_ms: Ms) -> list[do.Command]:
+        if not self.keys.is_out:
+            return []
+        is_busy, played_ms = self.playout.is_busy(), self.playout.confirmed_ms()
+        return self.keys.look(now_ms, is_busy=is_busy, played_ms=played_ms, at_ear_ms=self._cuts.at_ear_ms())
+
     def _ask(self, now_ms: Ms) -> bool:
         """Ask for a reply where that is due; true if the model brings none, and the call has ended by that."""
-        is_line_quiet = not self.playout.is_busy() and not self.leave.goodbye.is_pending
+        is_line_quiet = not (self.playout.is_busy() or self.keys.is_out or self.leave.goodbye.is_pending)
         ending = self.asking.ask(now_ms, is_line_quiet=is_line_quiet, at_ear_ms=self._cuts.at_ear_ms())
         if ending is not None:
             self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("no reply"))
@@ -308,7 +323,7 @@ class Session:
         self.pickup.move(cue)
         self.leave.call_is_over(now_ms)
         self.ending = ending
-        self._out.add(*commands)
+        self._out.add(*commands, *self.keys.call_is_over())
         self._cuts.line_ended(self.turns.response_id, now_ms)
         self.asking.telling.call_is_over(self.heard.take_settled(), now_ms)
         self.keeping.call_is_over(now_ms)

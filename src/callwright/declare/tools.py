@@ -61,6 +61,14 @@ class RecordView(Protocol):
         ...
 
 
+class KeypadView(Protocol):
+    """The keypad of the call's telephone."""
+
+    async def press(self, keys: str) -> Facts:
+        """See `Context.press_keys`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Context(Generic[Deps]):
     """What a tool knows of the call that it runs in."""
@@ -73,6 +81,22 @@ class Context(Generic[Deps]):
     """The model's id of this tool call, for logs; never a key for what the tool does."""
     record: RecordView | None = field(default=None, repr=False, compare=False)
     """The way to the ledger; None in a call without one."""
+
+    keypad: KeypadView | None = field(default=None, repr=False, compare=False)
+    """The keypad of the line; None where a tool is run without a call."""
+
+    async def press_keys(self, keys: str) -> Facts:
+        """Press keys of the telephone, for a menu: 0 to 9, *, # and A to D, as text, since leading zeros count.
+
+        They go out when the agent is silent, alone; returns when the line has them: ``{"pressed": "2"}``. Nobody has
+        to speak about that, so declare the tool with ``after=AfterOutput.SILENCE``.
+
+        Raises Refuse, whose reason the model is told, for another character or a line that cannot press keys, and
+        UsageError where a tool is run without a call.
+        """
+        if self.keypad is None:
+            raise UsageError("there is no line to press keys on: this tool is run without a call")
+        return await self.keypad.press(keys)
 
     async def operations(self) -> tuple[Facts, ...]:
         """What may be said now of each of the caller's operations, oldest first. Raises UsageError without a ledger."""

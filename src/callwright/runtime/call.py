@@ -36,6 +36,7 @@ from callwright.runtime.connect import connect_to
 from callwright.runtime.dispatcher import Ledger
 from callwright.runtime.downlink import Downlink
 from callwright.runtime.kept import Kept
+from callwright.runtime.keys import Keypad
 from callwright.runtime.modelside import ModelSide, configuration, verbs
 from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
@@ -135,17 +136,7 @@ class Call:
         check_actions(agent.name, agent.tools, ledger)
         profile = agent.model.profile
         output_format = parse_format(msgspec.to_builtins(profile.output_format))
-        plan = CallPlan(
-            output_rate_hz=output_format.rate_hz,
-            ai_notice=agent.ai_notice or "",
-            recording_notice=agent.recording_notice or "",
-            keep=_keep(agent, line),
-            reports=line.reports,
-            can=verbs(profile) if can is None else can & verbs(profile),
-            tools={name: tool.after for name, tool in agent.tools.items()},
-            latency_ms=line.latency_ms,
-            actions=frozenset(name for name, tool in agent.tools.items() if tool.action),
-        )
+        plan = _plan(agent, line, output_format.rate_hz, can)
         self.session = Session(plan)
         head = {"agent": agent.name, "model": profile.name, "reports": line.reports.value}
         self.trace = Trace(head, Kept(is_kept=plan.keep is Keep.EVERYTHING))
@@ -154,16 +145,22 @@ class Call:
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._line = line
         self._down = Downlink(line, output_format)
+        self.keypad = Keypad(line, self._down, handle=self.handle, note=self.note)
         self._model = ModelSide(self, profile, configuration(agent, line.input_format), line.input_format)
         joint = None
         if ledger is not None:
             joint = Actions(agent.tools, ledger, party, handle=self.handle, note=self.note, waits=tools_wait)
         self._tools = ToolRunner(
-            agent.tools, deps=deps, party=party, finished=self.handle, note=self.note, actions=joint
+            agent.tools,
+            deps=deps,
+            party=party,
+            finished=self.handle,
+            note=self.note,
+            actions=joint,
+            keypad=self.keypad,
         )
         self._timer: asyncio.TimerHandle | None = None
         self._frames = FrameWatch(lambda: self.uplink.frames, lambda: self.handle(on.LineSilent(SILENT_LINE_MS)))
-        self._anomalies: list[do.NoteAnomaly] = []
         self._played: tuple[ItemId, int, Ms] | None = None
         """The latest report of a pulled line, while it makes no difference."""
         self._inbox: deque[on.Event] = deque()
@@ -173,8 +170,11 @@ class Call:
             do.OpenUplink: self._open_uplink,
             do.PlayAudio: lambda command: self._down.play(command.item_id, command.generation, command.samples),
             do.FinishItem: self._finish,
-            do.SendMark: lambda command: line.mark(command.mark_id),
-            do.ClearPlayout: lambda command: self._down.clear(),
+            do.SendMark: lambda command: self._down.mark(command.mark_id),
+            do.ClearPlayout: lambda _command: self._down.clear(),
+            do.HoldReply: lambda _command: self._down.hold(),
+            do.ReleaseReply: lambda _command: self._down.release(),
+            **self.keypad.commands,
             do.WatchCaller: self._watch_caller,
             do.UnwatchCaller: self._unwatch_caller,
             do.StartTool: self._tools.start,
@@ -232,6 +232,8 @@ class Call:
 
     def played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None:
         """Take a report of a pulled line: the core is told at an item's end, or as soon as anything else happens."""
+        if self.keypad.played(item_id, played_ms):
+            return
         waiting = self._played
         if self.session.playout.is_end(item_id, generation, played_ms) or (
             waiting is not None and waiting[:2] != (item_id, generation)
@@ -257,6 +259,7 @@ class Call:
             self.handle(on.HangUpRequested("stopped"))
         async with AsyncExitStack() as ends:  # the last one first, and each whatever becomes of the others
             ends.push_async_callback(self._tools.close)
+            ends.push_async_callback(self.keypad.close)
             ends.push_async_callback(self._model.close)
             ends.push_async_callback(self._hang_up)
         self._frames.stop()
@@ -282,7 +285,7 @@ class Call:
             lost_ms=self.uplink.lost_ms,
             connected_ms=self._model.connected_ms(),
             untold=self.session.untold(),
-            anomalies=tuple(map(self.trace.kept.anomaly, self._anomalies)),
+            anomalies=self.trace.anomalies(),
             unknown=self._model.unknown(),
             ai_notice_heard_ms=self.session.keeping.ai_notice.heard_ms,
             words_kept=self.trace.kept.is_kept,
@@ -301,9 +304,7 @@ class Call:
             self.note(f"item {command.item_id} ended in half a sample, which was dropped")
 
     def _note(self, command: do.NoteAnomaly) -> None:
-        note = do.NoteAnomaly(without_cards(command.what), without_cards(command.quoted))
-        self._anomalies.append(note)
-        _log.debug("%s", note.text)  # it may quote the server, and the server may quote the caller
+        _log.debug("%s", without_cards(command.text))  # it may quote the server, and the server may quote the caller
 
     def note(self, what: str, quoted: str = "") -> None:
         """Put something out of order on record that the core does not see, and what the server said of it."""
@@ -319,6 +320,7 @@ class Call:
 
     def _over(self, _command: do.HangUp | do.CloseModel) -> None:
         self.uplink.shut()
+        self.keypad.shut()
         if not self.ended.done():
             self.ended.set_result(None)
 
@@ -354,7 +356,8 @@ class _LineSide:
         self.on_played = call.played
 
     def on_mark(self, mark_id: MarkId) -> None:
-        self._call.handle(on.MarkReturned(mark_id))
+        if not self._call.keypad.returned(mark_id):
+            self._call.handle(on.MarkReturned(mark_id))
 
     def on_closed(self, by: str, reason: str) -> None:
         self._call.handle(on.LineClosed(by, reason))
@@ -366,6 +369,22 @@ def _without_cards(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     written = without_spoken_cards([turn.written for turn in turns])
     return tuple(
         replace(turn, heard=said, written=wrote) for turn, said, wrote in zip(turns, heard, written, strict=True)
+    )
+
+
+def _plan(agent: Agent, line: Line, output_rate_hz: int, can: Can | None) -> CallPlan:
+    """What is fixed of a call of this agent over this line; ``can`` limits what the server is asked to do."""
+    possible = verbs(agent.model.profile)
+    return CallPlan(
+        output_rate_hz=output_rate_hz,
+        ai_notice=agent.ai_notice or "",
+        recording_notice=agent.recording_notice or "",
+        keep=_keep(agent, line),
+        reports=line.reports,
+        can=possible if can is None else can & possible,
+        tools={name: tool.after for name, tool in agent.tools.items()},
+        latency_ms=line.latency_ms,
+        actions=frozenset(name for name, tool in agent.tools.items() if tool.action),
     )
 
 

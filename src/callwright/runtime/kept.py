@@ -28,6 +28,8 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "RequestRefused": ("message",),
     "ModelClosed": ("reason",),
     "HangUpRequested": ("reason",),
+    "KeysRequested": ("keys",),
+    "PressKeys": ("keys",),
     "StartTool": ("arguments",),
     "PostToolOutput": ("output",),
     "PostFacts": ("text",),

@@ -21,7 +21,7 @@ import msgspec
 from callwright.core.commands import StartTool
 from callwright.core.events import ToolFinished, ToolOutcome
 from callwright.declare.actions import Terms
-from callwright.declare.tools import Context, Deps, Tool
+from callwright.declare.tools import Context, Deps, KeypadView, Tool
 from callwright.errors import Refuse, UsageError
 from callwright.ids import Ms
 from callwright.runtime.actions import Actions, Output
@@ -57,10 +57,12 @@ class ToolRunner(Generic[Deps]):
         finished: Callable[[ToolFinished], None],
         note: Callable[[str], None],
         actions: Actions | None = None,
+        keypad: KeypadView | None = None,
     ) -> None:
         self._tools = tools
         self.actions = actions
         """The way to the ledger; None in a call without one."""
+        self._keypad = keypad
         self._deps = deps
         self._party = party
         self._finished = finished
@@ -126,7 +128,7 @@ class ToolRunner(Generic[Deps]):
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as problem:
             what = f"the arguments do not fit the tool: {problem}"
             return Output(ToolOutcome.RAISED, _problem(what), raised=type(problem).__name__)
-        context = Context(self._deps, self._party, command.tool_call_id, self.actions)
+        context = Context(self._deps, self._party, command.tool_call_id, self.actions, self._keypad)
         is_action = tool.action is not None
         try:
             result = await tool.function(context, **arguments)
@@ -139,7 +141,9 @@ class ToolRunner(Generic[Deps]):
             if self.actions is None:
                 raise UsageError("this call has no ledger")
         except Refuse as refusal:
-            return Output(ToolOutcome.RETURNED, refused_by_the_app(str(refusal)))
+            if is_action:
+                return Output(ToolOutcome.RETURNED, refused_by_the_app(str(refusal)))
+            return Output(ToolOutcome.RAISED, _problem(str(refusal)), raised=type(refusal).__name__)
         except TimeoutError:
             return Output(ToolOutcome.TIMED_OUT, not_asked(_UNPLANNED) if is_action else _TOO_LONG)
         except Exception as problem:  # a user's tool may raise anything; the caller must still get an answer

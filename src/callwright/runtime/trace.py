@@ -21,7 +21,7 @@ import msgspec
 
 from callwright.claims.cards import without_cards, without_spoken_cards
 from callwright.core import events as on
-from callwright.core.commands import Command
+from callwright.core.commands import Command, NoteAnomaly
 from callwright.core.events import Event
 from callwright.ids import Ms
 from callwright.runtime.kept import Kept, withheld
@@ -51,6 +51,7 @@ class Trace:
         self._buffer = bytearray()
         self._spoken: deque[str] = deque(maxlen=_TURNS)
         """The latest speech, as it was: a number may go on in the next."""
+        self._noted: list[NoteAnomaly] = []
         self._row([0, "trace", {"version": TRACE_VERSION, **head}])
 
     def happened(self, at_ms: Ms, event: Event) -> None:
@@ -59,7 +60,10 @@ class Trace:
 
     def done(self, at_ms: Ms, command: Command) -> None:
         """Note a command that was carried out."""
-        self._row([at_ms, "do", type(command).__name__, self.kept.content(self._without_cards(command))])
+        command = self._without_cards(command)
+        if isinstance(command, NoteAnomaly):
+            self._noted.append(command)
+        self._row([at_ms, "do", type(command).__name__, self.kept.content(command)])
 
     def audio(self, at_ms: Ms, *, sent_ms: Ms, held_ms: Ms) -> None:
         """Note how much of the caller's audio has been sent so far, and how much is held now."""
@@ -80,6 +84,10 @@ class Trace:
             if row[1] in ("on", "do"):
                 row[3] = withheld(row[2], row[3])
             self._row(row)
+
+    def anomalies(self) -> tuple[str, ...]:
+        """What was out of order and survived, as it may be told."""
+        return tuple(map(self.kept.anomaly, self._noted))
 
     def lines(self) -> bytes:
         """All rows so far, one JSON array a line."""

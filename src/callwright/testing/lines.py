@@ -4,7 +4,7 @@
 
 Each rule gets a line of its own, opens it, plays a little noiseless audio and hangs up; together they take about four
 seconds of the line's time. What is checked is what a call relies on: order, the meaning of played reports and marks,
-that nothing which was cleared is heard of again as played, and one end.
+that nothing which was cleared is heard of again as played, that keys leave the line as it was, and one end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from callwright.audio.formats import FRAME_MS
-from callwright.core.ports import PlayedReports
+from callwright.core.ports import PlayedReports, PressesKeys
 from callwright.ids import ItemId, MarkId
 
 if TYPE_CHECKING:
@@ -190,6 +190,20 @@ async def _a_clear_of_nothing_is_harmless(line: Line, witness: _Witness) -> None
     await witness.expect(lambda: witness.is_played("after"), "a clear of nothing drops nothing that comes later")
 
 
+async def _keys_leave_the_line_as_it_was(line: Line, witness: _Witness) -> None:
+    if not isinstance(line, PressesKeys):
+        return
+    await _time_to_play(witness, "before", 60)
+    pressing = asyncio.ensure_future(line.press_keys("12"))
+    await witness.expect(pressing.done, "a line that has its own way to press keys tells when they are out")
+    if pressing.cancel():
+        return
+    pressing.result()
+    begun = witness.frames
+    await _time_to_play(witness, "after", 60)
+    await witness.expect(lambda: witness.frames > begun, "the caller's frames go on behind keys")
+
+
 async def _the_end_comes_once(line: Line, witness: _Witness) -> None:
     witness.play("cut", 1000)
     await pause(100)
@@ -209,5 +223,6 @@ _RULES: tuple[_Rule, ...] = (
     _a_mark_on_an_idle_line_comes_back,
     _cleared_audio_is_gone,
     _a_clear_of_nothing_is_harmless,
+    _keys_leave_the_line_as_it_was,
     _the_end_comes_once,
 )
