@@ -6,7 +6,7 @@ import pytest
 from tests.measure.far_ends import AGAIN, KEY, PERSON, QUEUE, far_call, rests, speaks
 from tests.measure.records import SPEECH, Laid
 
-from callwright.cli.show_hold import far_lane, far_legend, hold, waiting
+from callwright.cli.show_hold import far_lane, far_legend, hold, waiting, who_spoke
 from callwright.measure.far import FarSide, find_far_side
 from callwright.measure.figures import measure_call
 from callwright.measure.hearing import hear_call
@@ -24,6 +24,10 @@ def test_the_lane_of_the_far_end_shows_its_kinds_and_keys_and_explains_those_tha
     far = far_of(far_call())
     assert far_lane(far, 1_000, 65) == "rrrrmmmmm2aa" + "~" * 13 + "aaa" + "~" * 12 + "·P····" + "~" * 8 + "·PPPPP·····"
     assert far_legend(far) == "r ringing   m menu   a announcement   ~ music   P person   2 key pressed"
+
+
+def test_a_person_is_told_from_a_machine() -> None:
+    assert [who_spoke(far_of(far_call()), at_ms) for at_ms in (4_000, PERSON.started_ms)] == ["machine", "person"]
 
 
 def test_the_lines_below_a_call_tell_phases_keys_the_waiting_and_what_it_costs() -> None:

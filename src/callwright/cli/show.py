@@ -15,7 +15,7 @@ from rich.text import Text
 from callwright.cli.playing import Played
 from callwright.cli.printing import digits, heading, put, unwrapped, width
 from callwright.cli.show_batch import verdict
-from callwright.cli.show_hold import far_lane, far_legend, hold
+from callwright.cli.show_hold import far_lane, far_legend, hold, who_spoke
 from callwright.measure.figures import METRICS
 from callwright.measure.outcome import seconds, what_went_right, what_went_wrong, words
 from callwright.sim.speech import normalise
@@ -191,11 +191,12 @@ def _transcript(played: Played) -> Table:
     """The call's words by time: on the left what reached the caller's ear, on the right what is believed of it."""
     speech = played.plan.scenario.lines
     table = Table(box=None, padding=(0, 2, 0, 0), expand=True, header_style="bold", pad_edge=False)
-    table.add_column("", width=11, style="dim")
-    table.add_column("heard by the caller", ratio=1)
+    far = played.heard.far
+    table.add_column("", width=13 if far else 11, style="dim")
+    table.add_column("said and heard at the far end" if far else "heard by the caller", ratio=1)
     table.add_column("believed by client and server", ratio=1)
     rows: list[tuple[Ms, str, Text, Text]] = [
-        (line.started_ms, "caller", Text(speech[line.line_id].text, style="cyan"), Text())
+        (line.started_ms, who_spoke(far, line.started_ms), Text(speech[line.line_id].text, style="cyan"), Text())
         for line in played.record.caller_lines
     ]
     sent_ms = {item.item_id: item.started_ms for item in played.record.spoken}

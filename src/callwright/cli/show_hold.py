@@ -47,6 +47,14 @@ def far_legend(far: FarSide) -> str:
     return "   ".join([*told, *([f"{far.keys[-1]} key pressed"] if far.keys else [])])
 
 
+def who_spoke(far: FarSide | None, at_ms: Ms) -> str:
+    """Whose line began at this instant: at a far end a person's, or a machine's."""
+    if far is None:
+        return "caller"
+    is_person = any(span.kind == "person" and span.started_ms == at_ms for span in far.book.spans)
+    return "person" if is_person else "machine"
+
+
 def hold(record: CallRecord, far: FarSide, figures: CallFigures) -> Iterator[Text]:
     """Phases, keys, the waiting, what it costs, and the result, one below the other."""
     phases = ", ".join(f"{_clock(phase.start_ms)} {phase.name}" for phase in far.phases)
