@@ -9,10 +9,12 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.sim.whole_call import WAITED_FOR, agent_heard, check_in, check_in_call, heard_by_the_books
 
 import callwright as cw
+from callwright.audio.dtmf import KeyDetector
 from callwright.ids import Ms
 from callwright.runtime.call import CallResult
 from callwright.sim.baselines import BASELINES, HABITS
@@ -226,6 +228,12 @@ async def wait(ctx: cw.Context[None]) -> str:
     return "waiting"
 
 
+@desk.tool(after=cw.AfterOutput.SILENCE)
+async def press_keys(ctx: cw.Context[None], digits: str) -> cw.Facts:
+    """Press keys."""
+    return await ctx.press_keys(digits)
+
+
 CREATED = emit(server.SessionCreated(session=objects.Session()))
 UPDATED = emit(server.SessionUpdated(session=objects.Session()))
 READY = (CREATED, expect("session.update"), UPDATED, after(1_000))
@@ -255,6 +263,8 @@ class Model(ScriptedModel):
     def __init__(self, *steps: ModelStep) -> None:
         super().__init__(*steps)
         self.sent: list[str] = []
+        self.line_played = np.zeros(0, np.int16)
+        """What was heard at the far end of the line in the call."""
 
     def receive(self, data: bytes, now_ms: Ms) -> None:
         self.sent.append(json.loads(data)["type"])
@@ -268,7 +278,9 @@ def take(name: str, *steps: ModelStep, kind: LineKind = LineKind.PHONE, ends_ms:
     async def call() -> CallResult:
         hang_up = Step(Trigger(Anchor.PICKUP, ends_ms), None)
         line = SimulatedLine(settings, ScriptedCaller([hang_up], {}, settings.stream_format.rate_hz))
-        return await BASELINES[name](desk, line, deps=None, party=None).run(MemoryConnector(lambda: model))
+        result = await BASELINES[name](desk, line, deps=None, party=None).run(MemoryConnector(lambda: model))
+        model.line_played = line.recording.agent
+        return result
 
     return run_virtual(call()), model
 
@@ -305,6 +317,17 @@ def test_c060_who_asks_for_a_reply_to_every_output_speaks_where_silence_was_the_
     result, model = take(name, *READY, opened, waits, OUTPUT, after(200), done(), *asks, after(500), ends_ms=3_000)
     told = [kind for kind in model.sent if kind != "input_audio_buffer.append"]
     assert told == ["session.update", "conversation.item.create", *["response.create"] * len(asks)]
+    assert result.ending.by == "caller"
+
+
+def test_a_baseline_presses_keys_as_tones_on_the_line() -> None:
+    press = emit(
+        server.ResponseFunctionCallArgumentsDone(
+            response_id="r", item_id="c", output_index=0, call_id="1", name="press_keys", arguments='{"digits": "2#"}'
+        )
+    )
+    result, model = take("by-order", *READY, press, OUTPUT, done(), after(1_000), ends_ms=3_000)
+    assert [key.key for key in KeyDetector(8_000).take(model.line_played)] == ["2", "#"]
     assert result.ending.by == "caller"
 
 

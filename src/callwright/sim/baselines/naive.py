@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -31,6 +32,7 @@ from callwright.sim.baselines.acting import Acting, Floor
 from callwright.sim.baselines.early import Uplink
 from callwright.sim.baselines.goodbye import Goodbye, Queue
 from callwright.sim.baselines.habits import Habits, Tells
+from callwright.sim.baselines.hold import Keypad
 from callwright.wire import client, items, server
 from callwright.wire.codec import ServerDecoder, encode, wire_type
 
@@ -61,7 +63,7 @@ class NaiveClient:
         output_format = parse_format(msgspec.to_builtins(agent.model.profile.output_format))
         self._agent = agent
         self._line = line
-        self._context = (deps, party)
+        self._context: Context[Any] = Context(deps, party, ToolCallId(""), keypad=Keypad(line))
         self._clock = Clock()
         self._trace = Trace({"agent": agent.name, "client": name, "model": agent.model.profile.name})
         self._up = Uplink(habits, line.input_format.encoding)
@@ -194,7 +196,7 @@ class NaiveClient:
         return done
 
     def _context_of(self, call: server.ResponseFunctionCallArgumentsDone) -> Context[Any]:
-        return Context(*self._context, tool_call_id=ToolCallId(call.call_id))
+        return replace(self._context, tool_call_id=ToolCallId(call.call_id))
 
     def _post(self, call: server.ResponseFunctionCallArgumentsDone, output: str) -> None:
         item = items.FunctionCallOutputItem(call_id=call.call_id, output=output)
