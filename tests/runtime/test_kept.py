@@ -79,11 +79,13 @@ def server_response(response_id: str, status: str = "in_progress") -> Any:
     return objects.Response(id=response_id, status=status)
 
 
-def take(desk: cw.Agent, *steps: ModelStep, make_line: type[SimulatedLine] = PersonsLine, ms: Ms = 25_000) -> Taken:
+def take(
+    desk: cw.Agent, *steps: ModelStep, make_line: type[SimulatedLine] = PersonsLine, ms: Ms = 25_000, **options: Any
+) -> Taken:
     model = Model(*OPENING, *steps, ignoring=(APPEND, "conversation.item.truncate", "conversation.item.retrieve"))
     caller = ScriptedCaller([Step(Trigger(Anchor.PICKUP, ms), None)], {}, PHONE.stream_format.rate_hz)
     line = make_line(PHONE, caller)
-    result = run_virtual(cw.run(desk, line, connector=MemoryConnector(lambda: model)))
+    result = run_virtual(cw.run(desk, line, connector=MemoryConnector(lambda: model), **options))
     model.finish()
     return Taken(result, model, line)
 

@@ -11,8 +11,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, get_args
 
 import msgspec
@@ -38,6 +39,7 @@ from callwright.runtime.downlink import Downlink
 from callwright.runtime.kept import Kept
 from callwright.runtime.keys import Keypad
 from callwright.runtime.modelside import ModelSide, configuration, verbs
+from callwright.runtime.recorder import Recorder
 from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
 from callwright.runtime.uplink import HOLD_MS, Uplink
@@ -91,6 +93,7 @@ async def run(
     can: Can | None = None,
     hold_ms: Ms = HOLD_MS,
     tools_wait: bool = False,
+    record: Path | None = None,
 ) -> CallResult:
     """Take one call from the opening of the line to its end.
 
@@ -98,23 +101,29 @@ async def run(
     agent's actions do, and outlives the call; ``deps`` is handed to the tools, ``party`` says who the caller is.
     ``can`` limits what the model's server is asked to do (None: all that its dialect has). At most ``hold_ms`` of what
     the caller says before the session hears him is held for it; what came before that is lost, and counted.
-    ``tools_wait`` keeps the output of an action back until its outcome is there, for at most ten seconds. A call that
-    breaks off has an ``ending`` with ``is_failure``.
+    ``tools_wait`` keeps the output of an action back until its outcome is there, for at most ten seconds. ``record``
+    is a WAV file to be written, far end left and agent right as heard, of what the agent's ``recording`` lets be kept.
+    A call that breaks off has an ``ending`` with ``is_failure``.
 
-    Raises UsageError if the model does not take the line's format or has no key, if ``hold_ms`` is negative, or if the
-    agent has actions and the ledger is missing or lacks one of their providers; LineFailed if the line cannot be
-    opened, and ConnectionFailed if the model cannot be reached; the line is ended then. What a line or a connection
-    raises while the call runs ends it, and is raised here.
+    Raises UsageError if the model does not take the line's format or has no key, if ``hold_ms`` is negative, if there
+    is a file ``record`` already or no directory for it, or if the agent has actions and the ledger is missing or lacks
+    one of their providers; LineFailed if the line cannot be opened, and ConnectionFailed if the model cannot be
+    reached; the line is ended then. What a line or a connection raises while the call runs ends it, and is raised here.
     """
     connector = connector or connect_to(agent.model)
+    recorder = None if record is None else Recorder(line, record)
+    line = recorder or line
     call = Call(agent, line, ledger=ledger, deps=deps, party=party, can=can, hold_ms=hold_ms, tools_wait=tools_wait)
-    await line.open(_LineSide(call))
-    call.opened()
-    try:
-        await call.connect(connector)
-        await call.ended
-    finally:
-        await call.close()
+    if recorder:
+        recorder.obey(call.trace.kept, call.note)
+    async with recorder or nullcontext():
+        await line.open(_LineSide(call))
+        call.opened()
+        try:
+            await call.connect(connector)
+            await call.ended
+        finally:
+            await call.close()
     return call.result()
 
 
