@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -14,8 +15,11 @@ from tests.cli.calling import callwright, variant
 from callwright.cli.junit import as_junit
 from callwright.cli.options import Setup
 from callwright.cli.playing import make_plan
-from callwright.cli.show_batch import Against, said, seeds
+from callwright.cli.show_batch import Against, Measured, said, seeds
+from callwright.measure.batch import RunResult
 from callwright.measure.compare import Call, Side, compared
+from callwright.measure.figures import CallFigures
+from callwright.measure.verdict import Failure, Verdict
 
 RUNS = ("measure", "check-in", "--runs", 2)
 
@@ -44,6 +48,43 @@ def test_a_batch_that_was_saved_is_compared_like_one_that_is_played(tmp_path: Pa
     (tmp_path / "ours.json").write_text(ours(), "utf-8")
     result = callwright(*RUNS, "--client", "naive", "--against", tmp_path / "ours.json", "--json", "--quiet")
     assert json.loads(result.stdout) == json.loads(naive().stdout)
+
+
+def saved(tmp_path: Path, **batches: str) -> list[Path]:
+    for name, batch in batches.items():
+        (tmp_path / f"{name}.json").write_text(batch, "utf-8")
+    return [tmp_path / f"{name}.json" for name in batches]
+
+
+def test_two_saved_batches_are_compared_like_one_that_is_played(tmp_path: Path) -> None:
+    files = saved(tmp_path, this=naive().stdout, other=ours())
+    result = callwright("compare", *files, "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["against"] == json.loads(naive().stdout)["against"]
+    assert "\nagainst  callwright  check-in, seeds 1 to 2\n" in callwright("compare", *files).stdout
+
+
+def test_saved_batches_that_cannot_be_compared_are_refused(tmp_path: Path) -> None:
+    other = json.loads(ours()) | {"settings": {"echo": 0.3}, "client": "naive"}
+    this, changed, two, none = saved(
+        tmp_path, this=ours(), changed=json.dumps(other), two=ours() + naive().stdout.replace("check-in", "x"), none=""
+    )
+    for files, problem in {
+        (this, changed): f"{changed}: check-in differs in client, echo, so that nobody can tell",
+        (this, two): f"{this}: expected a batch of x; there is none: leave that scenario out",
+        (two, this): f"{this}: expected a batch of x; there is none: leave that scenario out",
+        (none, none): f"{none}: expected batches that measure --json wrote; there is none",
+    }.items():
+        result = callwright("compare", *files)
+        assert (result.exit_code, result.stdout, result.stderr.startswith(f"callwright: {problem}")) == (2, "", True)
+
+
+def test_a_pair_without_figures_fails_the_comparison(tmp_path: Path) -> None:
+    other = json.loads(ours())
+    other["by_seed"][0]["failed"], other["client"] = ["void"], "naive"
+    result = callwright("compare", *saved(tmp_path, this=ours(), other=json.dumps(other)))
+    assert result.exit_code == 1
+    assert "missing seed 1 not compared: a call of theirs is void or censored" in result.stdout
 
 
 def test_what_is_compared_with_may_fail_and_its_figures_are_not_the_batch_s() -> None:
@@ -90,7 +131,7 @@ def test_a_batch_of_another_text_of_the_scenario_is_refused(tmp_path: Path) -> N
         ("--noise 'news", "No closing quotation"),
         ("--lag-ms 100", "expected an option that differs from the others; got none"),
         ("", "expected options, or a file that measure --json wrote"),
-        ("nowhere.json", "expected options, or a file that measure --json wrote"),
+        ("nowhere.json", "nowhere.json: expected a file that measure --json wrote"),
         (__file__, f"{__file__}:1: expected a line that measure --json wrote"),
     ],
 )
@@ -132,6 +173,47 @@ def test_pairs_that_are_not_compared_are_missing_and_fail_the_batch() -> None:
     assert ("missing", "yield_latency_ms: seed 2 left out, one side has none") in list(said(lacking))
 
 
+def batch(*failed: str, may_miss: int, unpaired: Sequence[int] = ()) -> Measured:
+    """A batch of whose runs one after the other failed in this; "" in nothing."""
+    runs = [
+        RunResult(
+            seed,
+            "",
+            CallFigures({}, "VOID x" if name == "void" else None, (), (), (), "agent"),
+            Verdict((), (Failure(name, "", "", is_measured=name != "lacking"),) if name else ()),
+        )
+        for seed, name in enumerate(failed, 1)
+    ]
+    against = Against(side([1]), [], unpaired) if unpaired else None
+    return Measured(make_plan("check-in", Setup()), runs, len(runs), {}, against, may_miss)
+
+
+@pytest.mark.parametrize(
+    ("failed", "may_miss", "unpaired", "is_as_wanted"),
+    [
+        (["", "void", "lacking"], 0, [], False),
+        (["", "void", "lacking"], 1, [], False),
+        (["", "void", "lacking"], 2, [], True),
+        (["", "void", "heard"], 2, [], False),
+        (["void", "void"], 2, [], False),
+        (["", "", ""], 0, [2], False),
+        (["", "", ""], 1, [2], True),
+        (["", "void", ""], 1, [2], True),
+        (["", "void", ""], 1, [3], False),
+    ],
+    ids=str,
+)
+def test_so_many_runs_may_be_missing_as_are_allowed_but_never_all_and_none_that_failed(
+    failed: list[str], may_miss: int, unpaired: list[int], is_as_wanted: bool
+) -> None:
+    assert batch(*failed, may_miss=may_miss, unpaired=unpaired).is_as_wanted is is_as_wanted
+
+
+def test_a_run_that_may_be_missing_is_skipped_in_junit() -> None:
+    (suite,) = ET.fromstring(as_junit([batch("", "void", may_miss=1)]).partition("?>")[2])
+    assert (suite.get("errors"), suite.get("skipped")) == ("0", "1")
+
+
 def test_seeds_are_told_as_spans() -> None:
     assert seeds([4]) == "seed 4"
     assert seeds([7, 1, 2, 3, 9, 10]) == "seeds 1 to 3, 7, 9 to 10"
@@ -166,8 +248,8 @@ def test_junit_has_a_case_for_each_seed_and_tells_a_failure_from_a_call_that_was
     place, result = written
     root = ET.fromstring((place / "cases.xml").read_text("utf-8"))
     assert [dict(suite.attrib) for suite in root] == [
-        {"name": "check-in, naive", "tests": "2", "failures": "2", "errors": "0"},
-        {"name": "late, naive", "tests": "2", "failures": "0", "errors": "2"},
+        {"name": "check-in, naive", "tests": "2", "failures": "2", "errors": "0", "skipped": "0"},
+        {"name": "late, naive", "tests": "2", "failures": "0", "errors": "2", "skipped": "0"},
     ]
     problems = list(root.iterfind("*/testcase/*"))
     assert [problem.get("message") for problem in problems] == result.stderr.splitlines()
@@ -176,7 +258,8 @@ def test_junit_has_a_case_for_each_seed_and_tells_a_failure_from_a_call_that_was
 
 def test_a_scenario_of_which_no_run_was_finished_is_an_error_in_junit() -> None:
     (suite,) = ET.fromstring(as_junit([], [make_plan("check-in", Setup())]).partition("?>")[2])
-    assert dict(suite.attrib) == {"name": "check-in, callwright", "tests": "1", "failures": "0", "errors": "1"}
+    counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
+    assert dict(suite.attrib) == {"name": "check-in, callwright", **counts}
     assert [problem.get("message") for problem in suite.iterfind("testcase/error")] == ["no run was finished"]
 
 

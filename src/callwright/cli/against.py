@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -33,6 +34,8 @@ def read_against(text: str, setup: Setup) -> Against:
 
     Raises UsageError for an option that is none, and for options that change nothing.
     """
+    if not text.strip():
+        raise UsageError("--against: expected options, or a file that measure --json wrote; got nothing")
     if not text.lstrip().startswith("-"):
         return Path(text)
     try:
@@ -54,7 +57,12 @@ def saved_side(path: Path, one: Side) -> Side:
 
     Raises UsageError where there is none, or where it cannot be compared.
     """
-    side = next((side for side in _sides(path) if side.scenario == one.scenario), None)
+    return matching(path, read_sides(path), one)
+
+
+def matching(path: Path, sides: Sequence[Side], one: Side) -> Side:
+    """That of a file's batches which is compared with this one. Raises UsageError where none can be."""
+    side = next((side for side in sides if side.scenario == one.scenario), None)
     if side is None:
         raise UsageError(f"{path}: expected a batch of {one.scenario}; there is none: leave that scenario out")
     if differs := differing_inputs(one, side):
@@ -70,13 +78,12 @@ def saved_side(path: Path, one: Side) -> Side:
     return side
 
 
-def _sides(path: Path) -> list[Side]:
+def read_sides(path: Path) -> list[Side]:
+    """The batches that ``callwright measure --json`` wrote to a file. Raises UsageError where it did not."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(
-            f"--against {path}: expected options, or a file that measure --json wrote: {problem}"
-        ) from problem
+        raise UsageError(f"{path}: expected a file that measure --json wrote: {problem}") from problem
     sides = []
     for number, line in enumerate(lines, 1):
         try:

@@ -17,6 +17,7 @@ _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 def as_junit(batches: Sequence[Measured], unplayed: Sequence[Plan] = ()) -> str:
     """The document. A run that failed is a failure; one that is void or censored is an error, for it was not tried.
 
+    One that is missing and may be is skipped.
     So is a batch of which no run was finished (``unplayed``): what is not there must not look as if all had held.
     The time of a case is the length of the model's connection, in seconds of the call's own clock.
     """
@@ -38,7 +39,8 @@ def _suite(root: ET.Element, batch: Measured) -> None:
         case = ET.SubElement(suite, "testcase", classname=suite.attrib["name"], name=f"seed {run.seed}")
         case.set("time", f"{_length_s(run):.3f}")
         if not plan.held(run):
-            _problem(case, "error" if run.figures.void else "failure", remark(plan, run), _kind(run))
+            tag = "skipped" if run.seed in batch.excused else "error" if run.figures.void else "failure"
+            _problem(case, tag, remark(plan, run), _kind(run))
     for reason in batch.missing:
         _missing(suite, reason)
     _count(suite)
@@ -55,7 +57,12 @@ def _missing(suite: ET.Element, reason: str) -> None:
 
 
 def _count(suite: ET.Element) -> None:
-    counts = {"tests": "testcase", "failures": "testcase/failure", "errors": "testcase/error"}
+    counts = {
+        "tests": "testcase",
+        "failures": "testcase/failure",
+        "errors": "testcase/error",
+        "skipped": "testcase/skipped",
+    }
     for count, path in counts.items():
         suite.set(count, str(len(suite.findall(path))))
 

@@ -61,6 +61,14 @@ _written = _Written("w", "utf-8", lazy=False)
     metavar="OPTIONS|FILE",
     help='Compare with the same seeds played otherwise ("--client naive"), or with what --json printed into a file.',
 )
+@click.option(
+    "--allow-missing",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Runs of each scenario that may be void, censored or not scored; more of them fail.",
+)
 @options.seed
 @options.playing
 @options.out(None)
@@ -78,6 +86,7 @@ def command(
     runs: int,
     jobs: int,
     against: str | None,
+    allow_missing: int,
     seed: int,
     out: Path | None,
     report: Path | None,
@@ -103,14 +112,14 @@ def command(
         try:
             while left:
                 _play(left[0], batch, quiet=quiet)
-                told.add(left.pop(0).measured(batch))
+                told.add(left.pop(0).measured(batch, allow_missing))
         except KeyboardInterrupt:
             cut = [f"{len(part.runs(batch))} of {runs} runs of {part.plan.scenario.name}" for part in left]
             raise KeyboardInterrupt(f"after {', '.join(cut)}") from None
         finally:
             for part in left:
                 if part.runs(batch):
-                    told.add(part.measured(batch))
+                    told.add(part.measured(batch, allow_missing))
             told.end([part.plan for part in left if not part.runs(batch)])
             if report and told.batches:
                 write_batches(told.batches, report, out)
@@ -135,8 +144,8 @@ class _Part:
         """Its runs that are finished."""
         return batch.finished(self.numbers)
 
-    def measured(self, batch: Batch) -> Measured:
-        """What its finished runs come to; there is one at least."""
+    def measured(self, batch: Batch, may_miss: int) -> Measured:
+        """What its finished runs come to; there is one at least, and so many seeds may be missing."""
         runs = self.runs(batch)
         summary = self.plan.summary(runs)
         other = self.other
@@ -144,7 +153,7 @@ class _Part:
             theirs = other.runs(batch)
             other = msgspec.convert(other.plan.summary(theirs), Side) if theirs else None
         against = Against.of(msgspec.convert(summary, Side), other) if other else None
-        return Measured(self.plan, runs, len(self.numbers), summary, against)
+        return Measured(self.plan, runs, len(self.numbers), summary, against, may_miss)
 
 
 def _parts(scenarios: Sequence[str], seeds: range, setup: options.Setup, against: str | None) -> list[_Part]:

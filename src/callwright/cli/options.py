@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from callwright.audio.formats import FRAME_MS
 from callwright.core.session import Can
 from callwright.errors import UsageError
 from callwright.ids import Ms
@@ -164,6 +165,16 @@ def _noise(ctx: click.Context, param: click.Parameter, value: str | None) -> Noi
         raise click.BadParameter(str(problem), ctx, param) from problem
 
 
+class _FixedLag(click.IntRange):
+    """A time in whole frames, the steps in which a line's fixed lag comes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        lag_ms = super().convert(value, param, ctx)
+        if lag_ms % FRAME_MS:
+            self.fail(f"expected a multiple of {FRAME_MS} ms; got {lag_ms}", param, ctx)
+        return lag_ms
+
+
 class _Directory(click.Path):
     """A directory to write to; what is empty names none."""
 
@@ -214,7 +225,7 @@ playing = _all(
     ),
     click.option(
         "--lag-fixed-ms",
-        type=click.IntRange(0, _LONGEST_LAG_MS),
+        type=_FixedLag(0, _LONGEST_LAG_MS),
         metavar="MS",
         help="Playback behind the stream that is reported and cannot be emptied, as in wireless headphones.",
     ),

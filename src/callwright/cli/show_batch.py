@@ -43,9 +43,7 @@ class Against:
     @property
     def title(self) -> str:
         """Who took the other calls."""
-        side = self.side
-        told = [f"{name} {value}" for name, value in side.settings.items()]
-        return f"{side.client}  {', '.join([side.scenario, seeds([call.seed for call in side.by_seed]), *told])}"
+        return side_title(self.side)
 
     @property
     def missing(self) -> str:
@@ -65,6 +63,15 @@ class Measured:
     """How many runs there were to be."""
     summary: Mapping[str, Any]
     against: Against | None = None
+    may_miss: int = 0
+    """How many of its seeds may be missing without a failure."""
+
+    @property
+    def excused(self) -> list[int]:
+        """The seeds that are missing, and may be: not more than so many, and never all of them."""
+        missed = [run.seed for run in self.runs if run.is_missing and not self.plan.held(run)]
+        missed += [seed for seed in (self.against.unpaired if self.against else ()) if seed not in missed]
+        return missed if len(missed) <= self.may_miss and len(missed) < len(self.runs) else []
 
     @property
     def title(self) -> Text:
@@ -74,15 +81,18 @@ class Measured:
     @property
     def missing(self) -> list[str]:
         """What is missing of the runs as a whole."""
-        found = [self.plan.unshown(self.runs), self.against and self.against.missing]
+        found = [self.plan.unshown(self.runs)]
+        if self.against and any(seed not in self.excused for seed in self.against.unpaired):
+            found.append(self.against.missing)
         if len(self.runs) < self.planned:
             found.append(f"{len(self.runs)} of {self.planned} runs were finished")
         return [each for each in found if each]
 
     @property
     def is_as_wanted(self) -> bool:
-        """Whether every run ended as it should, and nothing is missing."""
-        return all(map(self.plan.held, self.runs)) and not self.missing
+        """Whether every run ended as it should or may be missing, and nothing else is missing."""
+        excused = self.excused
+        return all(self.plan.held(run) or run.seed in excused for run in self.runs) and not self.missing
 
 
 class Sheet(NamedTuple):
@@ -96,8 +106,13 @@ def show(batch: Measured) -> None:
     """Print figures and expectations, and what differs from the other side."""
     put(batch.title, "", _table(figures(batch.summary)), "", *verdict(batch.plan, batch.runs), *tally(batch))
     if batch.against:
-        lines = [Text.assemble((f"{label:8}", "dim"), told) for label, told in said(batch.against)]
-        put("", f"against  {batch.against.title}", "", _table(differences(batch.against)), "", *lines)
+        show_against(batch.against)
+
+
+def show_against(against: Against) -> None:
+    """Print what differs from the other side."""
+    lines = [Text.assemble((f"{label:8}", "dim"), told) for label, told in said(against)]
+    put("", f"against  {against.title}", "", _table(differences(against)), "", *lines)
 
 
 def as_object(batch: Measured) -> dict[str, Any]:
@@ -105,15 +120,19 @@ def as_object(batch: Measured) -> dict[str, Any]:
     against = batch.against
     if against is None:
         return dict(batch.summary)
+    return {**batch.summary, "against": against_object(against)}
+
+
+def against_object(against: Against) -> dict[str, Any]:
+    """The other side, and what differs from it, as an object of JSON."""
     side = against.side
-    told = {
+    return {
         "client": side.client,
         "server": side.server,
         "settings": side.settings,
         "unpaired": list(against.unpaired),
         "differences": [{**asdict(found), "is_shown": found.is_shown} for found in against.differences],
     }
-    return {**batch.summary, "against": told}
 
 
 def as_markdown(batch: Measured) -> str:
@@ -124,6 +143,12 @@ def as_markdown(batch: Measured) -> str:
         parts += [f"#### against {_escaped(batch.against.title)}", _markdown_table(differences(batch.against))]
         parts += ["\n".join(f"- {label}: {_escaped(told)}" for label, told in said(batch.against))]
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def side_title(side: Side) -> str:
+    """Who took the calls of one side, of what."""
+    told = [f"{name} {value}" for name, value in side.settings.items()]
+    return f"{side.client}  {', '.join([side.scenario, seeds([call.seed for call in side.by_seed]), *told])}"
 
 
 def seeds(numbers: Sequence[int]) -> str:
@@ -172,7 +197,7 @@ def tally(batch: Measured) -> Iterator[Text]:
         "not scored": [run.seed for run in runs if run.verdict.not_scored],
     }
     if told := [f"{len(missed)} {kind} ({seeds(missed)})" for kind, missed in kinds.items() if missed]:
-        yield Text.assemble(("missing ", "red"), ", ".join(told))
+        yield Text.assemble(("missing ", "red"), ", ".join(told), "; allowed" if batch.excused else "")
 
 
 # --- the other side

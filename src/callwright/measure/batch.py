@@ -34,6 +34,12 @@ class RunResult:
     figures: CallFigures
     verdict: Verdict
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether it cannot be judged: it is void or censored, or lacks all that it fails by."""
+        failed = self.verdict.failed
+        return bool(self.figures.void) or (bool(failed) and not any(failure.is_measured for failure in failed))
+
 
 def summarise(
     scenario: str,
