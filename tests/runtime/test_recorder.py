@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.runtime.calls import ANYTHING, OPENING, PHONE, SPEAKER, Taken, desk, ended, speech_started, started, written
+from tests.runtime.calls import ANYTHING, OPENING, PHONE, SPEAKER, Taken, ended, speech_started, started, written
 from tests.runtime.calls import take as take_call
 from tests.runtime.test_kept import CONSENTED, PersonsLine, agent, before_and_after
 from tests.runtime.test_kept import take as take_of
+from tests.runtime.test_keys import CarriersLine, press, pressing
 
 import callwright as cw
+from callwright.audio.dtmf import KeyDetector
 from callwright.audio.formats import PCM
 from callwright.audio.g711 import pcmu_decode, pcmu_encode
 from callwright.core.ports import PlayedReports
@@ -64,9 +66,11 @@ class Humming(ScriptedCaller):
         return np.rint(3_000 * np.sin(np.arange(len(ear)) * 0.2 + now_ms)).astype(np.int16)
 
 
-def humming(settings: LineSettings, caller: ScriptedCaller) -> SimulatedLine:
+def humming(
+    settings: LineSettings, caller: ScriptedCaller, make_line: type[SimulatedLine] = SimulatedLine
+) -> SimulatedLine:
     caller.__class__ = Humming
-    return SimulatedLine(settings, caller)
+    return make_line(settings, caller)
 
 
 def sides(path: Path) -> tuple[int, PCM, PCM]:
@@ -131,6 +135,32 @@ def test_a_recorded_call_takes_the_same_course(tmp_path: Path) -> None:
     assert recorded(tmp_path, *THREE)[0].result.trace == trace
 
 
+@EVERY
+def test_keys_that_are_pressed_as_tones_are_on_the_agents_side(settings: LineSettings, tmp_path: Path) -> None:
+    taken = press(*pressing("0042#"), record=tmp_path / "call.wav", settings=settings)
+    rate_hz, _, near = sides(tmp_path / "call.wav")
+    assert "".join(key.key for key in KeyDetector(rate_hz).take(near)) == "0042#"
+    np.testing.assert_array_equal(near, taken.line.recording.agent)
+
+
+def test_a_line_that_presses_keys_its_own_way_still_does(tmp_path: Path) -> None:
+    taken = press(*pressing("27"), record=tmp_path / "call.wav", make_line=CarriersLine)
+    assert isinstance(taken.line, CarriersLine)
+    assert taken.line.way == "27"
+    assert not sides(tmp_path / "call.wav")[2].any()
+
+
+def test_a_far_end_that_sends_nothing_is_silent_for_as_long(tmp_path: Path) -> None:
+    class Pausing(SimulatedLine):
+        def _hear_caller(self, started_ms: Ms, at_ear: Any) -> None:
+            if not 1_000 <= started_ms < 1_800:
+                super()._hear_caller(started_ms, at_ear)
+
+    _, far, _ = recorded(tmp_path, *THREE, make_line=lambda settings, caller: humming(settings, caller, Pausing))
+    assert not far[8_200:14_200].any()
+    assert far[14_600:].any()
+
+
 # --- what may be kept
 
 
@@ -191,4 +221,3 @@ def test_a_disk_that_fails_ends_the_recording_and_not_the_call(tmp_path: Path) -
     taken = take_call(*THREE, record=directory / "call.wav", ignoring=ANYTHING, make_line=FileLost)
     assert taken.result.anomalies == ("the recording ends before the call: No such file or directory",)
     assert [turn.heard for turn in taken.result.turns] == ["Yes."] * 3
-    assert desk.name == "desk"

@@ -39,7 +39,7 @@ from callwright.runtime.downlink import Downlink
 from callwright.runtime.kept import Kept
 from callwright.runtime.keys import Keypad
 from callwright.runtime.modelside import ModelSide, configuration, verbs
-from callwright.runtime.recorder import Recorder
+from callwright.runtime.recorder import recorder_of
 from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
 from callwright.runtime.uplink import HOLD_MS, Uplink
@@ -111,7 +111,7 @@ async def run(
     reached; the line is ended then. What a line or a connection raises while the call runs ends it, and is raised here.
     """
     connector = connector or connect_to(agent.model)
-    recorder = None if record is None else Recorder(line, record)
+    recorder = None if record is None else recorder_of(line, record)
     line = recorder or line
     call = Call(agent, line, ledger=ledger, deps=deps, party=party, can=can, hold_ms=hold_ms, tools_wait=tools_wait)
     if recorder:

@@ -4,7 +4,7 @@ Left is the far end, as it was received; right is the agent, at the instants at 
 lie on the clock of the line, which its frames count:
 
 ```
-far end    |frame|frame|frame| ...        one frame is 20 ms, however late it came; silence where none comes for 1 s
+far end    |frame|frame|frame| ...        one frame is 20 ms, however late it came; silence where none comes for 500 ms
 agent               |~~~ heard ~~~|       placed as the line reports it, at most 2 s later
 written    one second in a block .......| 2 s behind
 ```
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from callwright.audio.formats import FRAME_MS
+from callwright.core.ports import PressesKeys
 from callwright.errors import UsageError
 from callwright.runtime.kept import Kept
 from callwright.runtime.played import PlayedAudio
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 BLOCK_MS: Final[Ms] = 1_000
 BEHIND_MS: Final[Ms] = 2_000
 """A mark that is later than that counts as lost."""
-GAP_MS: Final[Ms] = 1_000
+GAP_MS: Final[Ms] = 500
 """A far end that sends nothing for longer is silent; up to here its frames are late."""
 
 
@@ -50,7 +51,7 @@ class _State(Enum):
 
 
 class Recorder:
-    """A `Line` as the call sees it, and its sink as the line does. ``obey`` comes before ``open``."""
+    """A `Line` as the call sees it, and its sink as the line does; see `recorder_of`. ``obey`` comes first."""
 
     def __init__(self, line: Line, path: Path) -> None:
         """Raises UsageError where there is a file already, or no directory for it."""
@@ -71,7 +72,9 @@ class Recorder:
         self._far_ms: Ms = 0
         """Where they end: the line's clock."""
         self._frame_at_ms: Ms = 0
-        """When the last of them came, on the loop's clock."""
+        """When the last frame came, on the loop's clock."""
+        self._filled_ms: Ms = 0
+        """Silence that was put behind it."""
 
     def obey(self, kept: Kept, note: Callable[[str], object]) -> None:
         """Record while ``kept`` keeps words; ``note`` is told what goes wrong."""
@@ -136,7 +139,7 @@ class Recorder:
         self._look()
         self._fill_gap()
         self._take(frame)
-        self._frame_at_ms = _loop_ms()
+        self._frame_at_ms, self._filled_ms = _loop_ms(), 0
         self._sink.on_frame(frame)
 
     def on_played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None:
@@ -171,18 +174,17 @@ class Recorder:
     def _now_ms(self) -> Ms:
         """The line's clock."""
         self._fill_gap()
-        return self._far_ms + min(_loop_ms() - self._frame_at_ms, FRAME_MS)
+        return self._far_ms + min(_loop_ms() - self._frame_at_ms - self._filled_ms, FRAME_MS)
 
     def _ear_ms(self) -> Ms:
         return self._now_ms() + self._line.latency_ms
 
     def _fill_gap(self) -> None:
+        """Put silence where no frame has come for too long, up to the one that may be on its way."""
         gap_ms = _loop_ms() - self._frame_at_ms
-        if gap_ms > GAP_MS:
-            silence = self._line.input_format.silence(FRAME_MS)
-            for _ in range(gap_ms // FRAME_MS - 1):
-                self._take(silence)
-            self._frame_at_ms = _loop_ms() - FRAME_MS
+        while gap_ms > GAP_MS and gap_ms - self._filled_ms >= 2 * FRAME_MS:
+            self._take(self._line.input_format.silence(FRAME_MS))
+            self._filled_ms += FRAME_MS
 
     def _take(self, frame: bytes) -> None:
         self._far_ms += FRAME_MS
@@ -233,6 +235,20 @@ class Recorder:
     def _failed(self, why: str) -> None:
         self._state = _State.GONE
         self._note(f"the recording ends before the call: {why}")
+
+
+class _KeyRecorder(Recorder):
+    """Records a line that presses keys its own way: they are not in what it is handed."""
+
+    async def press_keys(self, keys: str) -> None:
+        """As the line does."""
+        assert isinstance(self._line, PressesKeys)
+        await self._line.press_keys(keys)
+
+
+def recorder_of(line: Line, path: Path) -> Recorder:
+    """What records this line, and can do what it can. Raises as `Recorder`."""
+    return (_KeyRecorder if isinstance(line, PressesKeys) else Recorder)(line, path)
 
 
 def _loop_ms() -> Ms:
