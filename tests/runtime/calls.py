@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64decode
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from tests.wire.official import assert_official_client
 
 import callwright as cw
+from callwright.audio.formats import PCM
 from callwright.core.ports import Connector, Line
-from callwright.ids import Ms
+from callwright.ids import ItemId, Ms
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.server import MemoryConnector
@@ -76,6 +79,22 @@ async def end_call(ctx: cw.Context[dict[str, int]], reason: str, goodbye: cw.Spo
     return reason
 
 
+class Humming(ScriptedCaller):
+    """A caller who is never silent."""
+
+    def step(self, now_ms: Ms, ear: PCM, item_id: ItemId | None) -> PCM:
+        super().step(now_ms, ear, item_id)
+        return np.rint(3_000 * np.sin(np.arange(len(ear)) * 0.2 + now_ms)).astype(np.int16)
+
+
+def humming(
+    settings: LineSettings, caller: ScriptedCaller, make_line: type[SimulatedLine] = SimulatedLine
+) -> SimulatedLine:
+    """A line with such a caller."""
+    caller.__class__ = Humming
+    return make_line(settings, caller)
+
+
 class Model(ScriptedModel):
     """A scripted model that keeps what it is sent, with the instant."""
 
@@ -83,12 +102,15 @@ class Model(ScriptedModel):
         super().__init__(*steps, ignoring=ignoring)
         self.sent: list[tuple[Ms, dict[str, Any]]] = []
         self.appends: list[Ms] = []
+        self.audio = bytearray()
+        """What was appended."""
 
     def receive(self, data: bytes, now_ms: Ms) -> None:
         assert_official_client(data)
         event = json.loads(data)
         if event["type"] == APPEND:
             self.appends.append(now_ms)
+            self.audio += b64decode(event["audio"])
         else:
             self.sent.append((now_ms, event))
         super().receive(data, now_ms)

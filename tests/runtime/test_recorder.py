@@ -8,7 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.runtime.calls import ANYTHING, OPENING, PHONE, SPEAKER, Taken, ended, speech_started, started, written
+from tests.runtime.calls import (
+    ANYTHING,
+    OPENING,
+    PHONE,
+    SPEAKER,
+    Taken,
+    ended,
+    humming,
+    speech_started,
+    started,
+    written,
+)
 from tests.runtime.calls import take as take_call
 from tests.runtime.test_kept import CONSENTED, PersonsLine, agent, before_and_after
 from tests.runtime.test_kept import take as take_of
@@ -19,8 +30,7 @@ from callwright.audio.dtmf import KeyDetector
 from callwright.audio.formats import PCM
 from callwright.audio.g711 import pcmu_decode, pcmu_encode
 from callwright.core.ports import PlayedReports
-from callwright.ids import ItemId, Ms
-from callwright.sim.caller import ScriptedCaller
+from callwright.ids import Ms
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.testing.scripted import Emit, after, emit
 from callwright.testing.scripted import Step as ModelStep
@@ -56,21 +66,6 @@ def says(ms: Ms, item_id: str, response_id: str) -> tuple[ModelStep, ...]:
 
 THREE = (*OPENING, *says(700, "a", "r1"), after(500), *says(413, "b", "r2"), *says(300, "c", "r3"))
 """Three replies; no pause between the last two, and a length that fills no frame."""
-
-
-class Humming(ScriptedCaller):
-    """A caller who is never silent."""
-
-    def step(self, now_ms: Ms, ear: PCM, item_id: ItemId | None) -> PCM:
-        super().step(now_ms, ear, item_id)
-        return np.rint(3_000 * np.sin(np.arange(len(ear)) * 0.2 + now_ms)).astype(np.int16)
-
-
-def humming(
-    settings: LineSettings, caller: ScriptedCaller, make_line: type[SimulatedLine] = SimulatedLine
-) -> SimulatedLine:
-    caller.__class__ = Humming
-    return make_line(settings, caller)
 
 
 def sides(path: Path) -> tuple[int, PCM, PCM]:
