@@ -137,6 +137,7 @@ def kind(value: Mapping[str, Any]) -> str:
             "drawn_line": "id of a line, or ids of lines",
             "music": "id of a line",
             "place": "a node, or `hang_up`",
+            "pause": "0 to 21600000; default 1000",
         }
         what = told_as.get(name, f"see `{name}`")
     elif "minimum" in value:

@@ -11,7 +11,7 @@ import yaml
 import callwright
 from callwright.errors import ScenarioError
 from callwright.sim.exchange.callee import Callee
-from callwright.sim.exchange.tree import KEYS_OF, REQUIRED, Awaits, HoldMusic, Node, Sound, Tree, Wait, read_tree
+from callwright.sim.exchange.tree import KEYS_OF, REQUIRED, Awaits, HoldMusic, Node, Part, Sound, Tree, Wait, read_tree
 from callwright.sim.scenario import load_scenario
 from callwright.sim.speech import Speech
 
@@ -46,7 +46,13 @@ def read(tmp_path: Path, text: str) -> Tree:
     return read_tree(path, SPEECH)
 
 
+def held(music: Part) -> tuple[Part, ...]:
+    pause = Wait(Awaits.NOTHING, 1_000)
+    return (pause, music, pause)
+
+
 def test_every_kind_of_node_is_read(tmp_path: Path) -> None:
+    halves = held(HoldMusic("music", 2))
     assert read(tmp_path, FRONT_DESK) == Tree(
         "menu",
         {
@@ -57,12 +63,12 @@ def test_every_kind_of_node_is_read(tmp_path: Path) -> None:
                 rounds=2,
             ),
             "hours": Node((Sound("announcement", "ask-wifi"),), "menu"),
-            "queue": Node((HoldMusic("music", 2), Sound("announcement", "go-on"), HoldMusic("music", 2)), "sam"),
+            "queue": Node((*halves, Sound("announcement", "go-on"), *halves), "sam"),
             "sam": Node(
                 (
                     Sound("person", "ask-parking"),
                     Wait(Awaits.ANSWER, 10_000),
-                    Sound("music", "music", 8_000),
+                    *held(Sound("music", "music", 8_000)),
                     Sound("person", "thats-all"),
                     Wait(Awaits.ANSWER, 3_000),
                 ),
@@ -73,7 +79,7 @@ def test_every_kind_of_node_is_read(tmp_path: Path) -> None:
                     Sound("announcement", "ask-check-in"),
                     Wait(Awaits.NOTHING, 900),
                     Sound("announcement", "thank-you"),
-                    Sound("beep", "beep", 400),
+                    Sound("beep", "beep", 500),
                     Wait(Awaits.NOTHING, 60_000, "recording"),
                 ),
                 "hang_up",

@@ -246,16 +246,6 @@ def test_the_caller_is_heard_over_a_television():
     assert client.of("response.done")[0]["response"]["status"] == "cancelled"
 
 
-@pytest.mark.parametrize(("rate", "turns"), [(0, []), (1, ["[music]"])])
-def test_hold_music_is_a_turn_at_its_rate(rate, turns):
-    """Measured: music after "hold on" was one turn, without words, in 1 of 5 calls."""
-    patient = replace(EXACT, music_turn_rate=rate, start_judged_ms=640, start_told_ms=(700, 700))
-    client = Client(settings=patient, hears=ear_with("music", "goodbye"))
-    client.say("goodbye")
-    client.wait(3000)
-    assert [event["transcript"] for event in client.of(TRANSCRIBED)] == turns
-
-
 def test_c009_speech_in_silence_cancels_nothing():
     client = Client()
     client.say("ask-parking")

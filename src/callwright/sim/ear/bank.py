@@ -87,7 +87,7 @@ class Bank:
         padded = np.concatenate([*row, np.zeros(blocks * _HOP + _QUERY - 1 - length)])
         framed = np.lib.stride_tricks.sliding_window_view(padded, _BLOCK)[::_HOP]
         self._spectra = np.fft.rfft(framed.astype(np.float32), axis=1)
-        self._scale = _inverse_norms(padded, _QUERY).reshape(blocks, _HOP).astype(np.float32)
+        self._scale = inverse_norms(padded, _QUERY).reshape(blocks, _HOP).astype(np.float32)
 
     def find(self, sound: Floats) -> Match | None:
         """The best match of `sound` (`QUERY` samples at 8 kHz); None where there is nothing to match."""
@@ -112,7 +112,7 @@ class Bank:
     def _refined(self, query: Floats, index: int, at: int, reach: int) -> tuple[int, int, float]:
         """The line, the best place within `reach` samples of `at` in it, and how well `query` fits there."""
         near = cut(self._lows[index], at - reach, at + reach + QUERY)
-        likeness = np.correlate(near, query) * _inverse_norms(near, QUERY) / np.sqrt(query @ query)
+        likeness = np.correlate(near, query) * inverse_norms(near, QUERY) / np.sqrt(query @ query)
         best = int(likeness.argmax())
         return index, at - reach + best, float(likeness[best])
 
@@ -135,7 +135,7 @@ def lowered(samples: Floats) -> Floats:
     return np.round(low - _EMPHASIS * np.concatenate([np.zeros(STEP), low[:-STEP]]))
 
 
-def _inverse_norms(samples: Floats, window: int) -> Floats:
+def inverse_norms(samples: Floats, window: int) -> Floats:
     """One over the norm of every window, where that is not next to silence."""
     sums = np.concatenate([[0.0], np.cumsum(samples**2)])
     norms: Floats = np.sqrt(np.maximum(sums[window:] - sums[:-window], window * _QUIET))

@@ -26,6 +26,7 @@ from callwright.ids import Ms
 from callwright.sim.ear.bank import FIT_PER_MS, QUERY, Bank, Floats, cut, narrow
 from callwright.sim.ear.fit import BLOCK, Track, fit
 from callwright.sim.ear.judge import energy, is_heard, is_present, placed, ratio_db, scores, trimmed
+from callwright.sim.ear.music import Music, Tune, find_music
 from callwright.sim.speech import Kind, Pcm, Recording
 
 _ALIKE = 0.6
@@ -79,6 +80,7 @@ class Ear:
     def __init__(self, bank: Iterable[Recording]) -> None:
         self._bank = Bank(bank)
         self._lines = {line.recording.id: line for line in self._bank.lines}
+        self._tunes = [Tune(line.recording) for line in self._bank.lines if line.recording.kind == "music"]
 
     def listen(self, samples: Pcm, rate_hz: int, *, start_ms: Ms = 0) -> list[HeardWord]:
         """The words in `samples` (int16, mono, 8 or 16 kHz), in order of time; the first sample is at `start_ms`.
@@ -131,6 +133,10 @@ class Ear:
             if track and db >= _KIND_DB:
                 return track.line.recording.kind
         return None
+
+    def music(self, samples: Pcm) -> Music | None:
+        """The music at the end of `samples` (int16, mono, 16 kHz; 160 ms at least), to be followed; None if none is."""
+        return find_music(self._tunes, samples)
 
     def _search(self, sound: Floats) -> list[Track]:
         """The lines that may be in `sound`, each where it would begin."""

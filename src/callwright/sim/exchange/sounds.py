@@ -1,8 +1,6 @@
 """What the far end sounds like: recorded lines, music and tones, at the line's rate and cut into frames.
 
-Tones are recordings of kind ``music`` that are made here, so that an ear can know them: a tone is nobody's turn. The
-cadences are those of North America: ringing is 2 s of 440 and 480 Hz and 4 s of silence, busy half a second of 480 and
-620 Hz and as much silence; the beep of a voicemail is 1 kHz.
+Tones are recordings of kind ``music``, so that an ear can know them: a tone is nobody's turn.
 """
 
 from __future__ import annotations
@@ -13,36 +11,30 @@ from itertools import pairwise
 
 import numpy as np
 
+from callwright.audio import progress
 from callwright.audio.formats import FRAME_MS, PCM
+from callwright.audio.progress import Rhythm
 from callwright.audio.resample import resample
 from callwright.ids import Ms
 from callwright.sim.exchange.tree import BEEP, BUSY, RINGING
-from callwright.sim.speech import PER_MS, RATE_HZ, Recording, Word
+from callwright.sim.speech import RATE_HZ, Recording, Word
 
-_AMPLITUDE = 2300.0
-"""Of each part of a tone, in int16 steps: -20 dBFS for two of them, as loud as a recorded line."""
 _WORD_MS: Ms = 500
-
-
-def _tone(name: str, hz: tuple[int, ...], on_ms: Ms, off_ms: Ms = 0) -> Recording:
-    time = np.arange(on_ms * PER_MS) / RATE_HZ
-    sound = np.rint(_AMPLITUDE * sum(np.sin(2 * np.pi * each * time) for each in hz))
-    pcm = np.concatenate((sound, np.zeros(off_ms * PER_MS))).astype(np.int16)
-    pcm.flags.writeable = False
-    word = f"[{name}]"
-    ends = [*range(0, on_ms, _WORD_MS), on_ms]
-    words = tuple(Word(word, begin, end) for begin, end in pairwise(ends))
-    return Recording(name, "nobody", "music", " ".join([word] * len(words)), pcm, words)
+_RHYTHMS: Mapping[str, Rhythm] = {RINGING: progress.RINGING, BUSY: progress.BUSY, BEEP: progress.BEEP}
 
 
 @cache
 def tones() -> Mapping[str, Recording]:
-    """The tones by their ids. What lasts longer sounds over and over."""
-    return {
-        RINGING: _tone(RINGING, (440, 480), 2000, 4000),
-        BUSY: _tone(BUSY, (480, 620), 500, 500),
-        BEEP: _tone(BEEP, (1000, 1000), 1000),
-    }
+    """The tones by their ids, one round of each."""
+    return {name: _tone(name, rhythm) for name, rhythm in _RHYTHMS.items()}
+
+
+def _tone(name: str, rhythm: Rhythm) -> Recording:
+    pcm = progress.one_round(rhythm, RATE_HZ)
+    pcm.flags.writeable = False
+    word, ends = f"[{name}]", [*range(0, rhythm.on_ms, _WORD_MS), rhythm.on_ms]
+    words = tuple(Word(word, begin, end) for begin, end in pairwise(ends))
+    return Recording(name, "nobody", "music", " ".join([word] * len(words)), pcm, words)
 
 
 @cache

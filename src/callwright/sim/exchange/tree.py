@@ -21,6 +21,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from callwright.audio import progress
 from callwright.audio.dtmf import KEYS
 from callwright.ids import Ms
 from callwright.sim.record import FarKind
@@ -42,11 +43,12 @@ RINGING, BUSY, BEEP = "ringing", "busy", "beep"
 WAITS_FOR_KEY_MS: Ms = 6_000
 WAITS_FOR_ANSWER_MS: Ms = 10_000
 ROUNDS = 3
-RING_MS: Ms = 6_000
-"""One ring and the silence after it."""
+RING_MS: Ms = progress.RINGING.on_ms + progress.RINGING.off_ms
 BUSY_MS: Ms = 10_000
-BEEP_MS: Ms = 400
+BEEP_MS: Ms = progress.BEEP.on_ms
 RECORDS_MS: Ms = 60_000
+PAUSE_MS: Ms = 1_000
+"""Silence before and behind music."""
 
 _LONGEST_MS: Ms = 6 * 3_600_000
 
@@ -129,8 +131,8 @@ KEYS_OF: Mapping[str, tuple[str, ...]] = {
     "": ("answers", "nodes"),
     "menu": ("kind", "says", "keys", "waits_ms", "rounds", "then"),
     "announcement": ("kind", "says", "then"),
-    "queue": ("kind", "music", "says", "then"),
-    "person": ("kind", "music", "script", "then"),
+    "queue": ("kind", "music", "says", "pause_ms", "then"),
+    "person": ("kind", "music", "script", "pause_ms", "then"),
     "step": ("says", "waits_ms", "holds_ms"),
     "voicemail": ("kind", "says", "pause_ms", "beep_ms", "records_ms", "then"),
     "ringing": ("kind", "times", "then"),
@@ -225,9 +227,9 @@ class _Reading:
         """Music, with a line between two parts of it."""
         lines, music = self._lines(), self._music()
         for line in lines:
-            yield HoldMusic(music, len(lines) + 1)
+            yield from self._between(HoldMusic(music, len(lines) + 1))
             yield Sound("announcement", line)
-        yield HoldMusic(music, len(lines) + 1)
+        yield from self._between(HoldMusic(music, len(lines) + 1))
 
     def person(self) -> Iterable[Part]:
         """What he says, each line with a wait for an answer, and music while he is away."""
@@ -238,11 +240,16 @@ class _Reading:
             if "holds_ms" in parts:
                 if "waits_ms" in parts:
                     raise parts["waits_ms"].error("expected a line (says) whose answer is waited for")
-                yield Sound("music", self._music(), parts["holds_ms"].whole(1, _LONGEST_MS))
+                yield from self._between(Sound("music", self._music(), parts["holds_ms"].whole(1, _LONGEST_MS)))
                 continue
             yield Sound("person", line_of(parts["says"], self._speech, "caller"))
             waits_ms = parts["waits_ms"].whole(0, _LONGEST_MS) if "waits_ms" in parts else WAITS_FOR_ANSWER_MS
             yield Wait(Awaits.ANSWER, waits_ms)
+
+    def _between(self, music: Part) -> Iterable[Part]:
+        """Music between two pauses."""
+        pauses = [Wait(Awaits.NOTHING, pause_ms)] if (pause_ms := self._whole("pause_ms", PAUSE_MS)) else []
+        return (*pauses, music, *pauses)
 
     def voicemail(self) -> Iterable[Part]:
         """The greeting, line by line, the beep, and what is recorded."""

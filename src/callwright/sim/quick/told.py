@@ -139,6 +139,9 @@ class ToldEar:
         codes = _codes(samples)
         return self._speech.place(codes[0]).line.kind if codes else None
 
+    def music(self, samples: Pcm) -> None:
+        """None: there is no sound that could be followed."""
+
     def listen(self, samples: Pcm, rate_hz: int, *, start_ms: Ms = 0) -> list[HeardWord]:
         """The words of which at least half is there, in the order of their lines; ``start_ms`` is the samples' own."""
         found: dict[str, tuple[Recording, dict[int, None]]] = {}

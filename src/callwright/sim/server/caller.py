@@ -53,6 +53,7 @@ class CallerTurns:
         self._rng = common.rng
         self._item_id: ItemId | None = None
         self._told_ms: Ms = 0
+        self._ended_ms: Ms = 0  # the end mark of the last turn
         self._clears = 0
         replies.when_heard = self._await
 
@@ -86,12 +87,13 @@ class CallerTurns:
 
     def hear(self, audio: bytes, now_ms: Ms) -> None:
         """Hear the caller's audio in the session's format."""
-        for event in self._listener.hear(audio, over_reply=self._replies.is_audible(now_ms)):
+        answered = self._replies.audible_until_ms > self._ended_ms
+        for event in self._listener.hear(audio, over_reply=self._replies.is_audible(now_ms), answered=answered):
             match event:
                 case SpeechConfirmed():
                     self._tell_at(now_ms + event.told_in_ms, partial(self._start, event))
                 case TurnEnded():
-                    mark_ms = now_ms - event.since_mark_ms
+                    mark_ms = self._ended_ms = now_ms - event.since_mark_ms
                     told_ms = mark_ms + self._rng.randint(*self._settings.stop_told_ms)
                     self._tell_at(told_ms, partial(self._stop, event, mark_ms))
 

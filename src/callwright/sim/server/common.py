@@ -31,6 +31,16 @@ class Hearing(Protocol):
     def kind_of(self, samples: Pcm, rate_hz: int, /) -> Kind | None:
         """What kind of sound they are, where that can be told."""
 
+    def music(self, samples: Pcm, /) -> Follows | None:
+        """The music at the end of these samples, at 16 kHz, where there is some."""
+
+
+class Follows(Protocol):
+    """What tells whether a sound goes on."""
+
+    def goes_on(self, frame: Pcm, /) -> bool:
+        """Whether these next samples are still it."""
+
 
 class Track(Protocol):
     """What makes frames of the caller's bytes, each voice or not, and owns the audio clock; see `VoiceTrack`."""

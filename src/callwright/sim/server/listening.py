@@ -7,8 +7,9 @@ caller  ────┬───────────────────
 state   QUIET│ PROPOSED                │ TURN                                                 │ QUIET
 ```
 
-While nothing is audible, a little voice makes a turn. Over a reply it takes longer, and then the kind of the sound
-decides: a murmur is ignored unless it goes on, a bed (a television) waits until the reply is over and is then a turn.
+While nothing is audible, a little voice makes a turn, and music rarely does. Over a reply it takes longer, and then the
+kind of the sound decides: a murmur is ignored unless it goes on, a bed (a television) waits until the reply is over and
+is then a turn. Music that is ignored is followed: what else comes is judged as what comes out of silence.
 The agent's own voice coming back counts as the caller's, as on the live service. All times are on the audio clock.
 
 A dialect that does not confirm goes by voice alone, over a reply as in silence. A session that ends turns by hand has
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import random
 
     from callwright.audio.formats import AudioFormat
-    from callwright.sim.server.common import Hearing, Track
+    from callwright.sim.server.common import Follows, Hearing, Track
     from callwright.sim.server.settings import ServerSettings
 
 SMALLEST_COMMIT_MS: Ms = 100
@@ -86,7 +87,7 @@ class _Verdict(Enum):
     UNLESS_LONG = auto()
     """Ignored up to ``murmur_ms``, then a turn."""
     RARELY = auto()
-    """A turn at ``music_turn_rate``, else ignored for as long as it goes on."""
+    """Behind a turn that was answered aloud, a turn at ``music_turn_rate``; else ignored for as long as it goes on."""
 
 
 _RULE: dict[str | None, tuple[_Verdict, _Verdict]] = {
@@ -116,6 +117,9 @@ class Listener:
         self._voice_ms: Ms = 0  # voice in that stretch
         self._last_voice_ms: Ms = 0
         self._asked: tuple[Ms, bool] = (-1, True)  # the pause that was last judged, and whether the turn sounded over
+        self._music: Follows | None = None  # what is ignored for as long as it goes on
+        self._may_be_turn = True  # whether no music was judged yet since the last turn
+        self._is_answered = False
 
     def set_rule(self, settings: ServerSettings, *, by_hand: bool) -> None:
         """Go by these settings from here on; ``by_hand`` leaves the ends of turns to the client."""
@@ -138,12 +142,18 @@ class Listener:
         self.track.skip(nbytes)
         self._kept.clear()
 
-    def hear(self, audio: bytes, *, over_reply: bool) -> list[TurnEvent]:
-        """Hear audio in the set format; ``over_reply`` says whether a reply is believed to be audible now."""
+    def hear(self, audio: bytes, *, over_reply: bool, answered: bool = False) -> list[TurnEvent]:
+        """Hear audio in the set format.
+
+        ``over_reply`` says whether a reply is believed to be audible now, ``answered`` whether one was since the last
+        turn ended.
+        """
         if self.can_skip() and self.track.is_silent(audio):
             self.skip(len(audio))
             return []
-        over_reply = over_reply and self._settings.has(Habit.CONFIRMS_BARGE_IN)
+        confirms = self._settings.has(Habit.CONFIRMS_BARGE_IN)
+        over_reply = over_reply and confirms
+        self._is_answered = answered or not confirms
         events: list[TurnEvent] = []
         for frame in self.track.take(audio):
             self._keep(frame)
@@ -179,7 +189,7 @@ class Listener:
             self._kept.append(frame)
 
     def _step(self, frame: Frame, over_reply: bool) -> TurnEvent | None:
-        if frame.is_voice:
+        if frame.is_voice and not self._goes_on(frame):
             if self._phase is _Phase.QUIET:
                 self._began_ms = frame.voice_from_ms
                 self._onset_ms = max(0, frame.voice_from_ms - self._settings.voice_onset_ms)
@@ -201,6 +211,16 @@ class Listener:
                     mark_ms += max(0, self._settings.unfinished_ms - self._settings.turn_end_ms)
                 return self._end(mark_ms, frame.end_ms) if frame.end_ms >= mark_ms else None
         return None
+
+    def _goes_on(self, frame: Frame) -> bool:
+        """Whether this voice is the music that is ignored; anything else is judged as what comes out of silence."""
+        if self._music is None or self._phase is not _Phase.IGNORED:
+            return False
+        if self._music.goes_on(frame.samples):
+            self._last_voice_ms = frame.voice_to_ms
+            return True
+        self._phase = _Phase.QUIET
+        return False
 
     def _sounds_over(self) -> bool:
         """Whether the turn so far ends as a sentence does; asked once a pause, where the settings make a difference."""
@@ -241,15 +261,23 @@ class Listener:
 
     def _verdict(self, now_ms: Ms, over_reply: bool) -> _Verdict:
         """What the kind of the sound makes of it: a turn, one that waits, or none."""
-        verdict = _RULE[self._ear.kind_of(self._since(self._judged_ms), RATE_HZ)][0 if over_reply else 1]
+        heard = self._since(self._judged_ms)
+        self._music = self._ear.music(heard)
+        kind = "music" if self._music else self._ear.kind_of(heard, RATE_HZ)
+        verdict = _RULE[kind][0 if over_reply else 1]
         match verdict:
             case _Verdict.UNLESS_LONG:
                 return _Verdict.TURN if now_ms - self._began_ms >= self._settings.murmur_ms else _Verdict.IGNORE
             case _Verdict.RARELY:
-                if self._phase is _Phase.IGNORED:
-                    return _Verdict.IGNORE
-                return _Verdict.TURN if self._rng.random() < self._settings.music_turn_rate else _Verdict.IGNORE
+                return _Verdict.TURN if self._takes_music() else _Verdict.IGNORE
         return verdict
+
+    def _takes_music(self) -> bool:
+        """Whether music that begins now is taken for a turn; it is decided once behind each turn that was answered."""
+        if self._phase is _Phase.IGNORED or not (self._may_be_turn and self._is_answered):
+            return False
+        self._may_be_turn = False
+        return self._rng.random() < self._settings.music_turn_rate
 
     def _confirm(self, now_ms: Ms, told_ms: tuple[Ms, Ms]) -> SpeechConfirmed:
         self._phase = _Phase.TURN
@@ -261,6 +289,7 @@ class Listener:
         ended = TurnEnded(self._audio_start_ms, mark_ms, since_mark_ms, self._since(self._audio_start_ms))
         self._kept.clear()
         self._phase = _Phase.QUIET
+        self._may_be_turn = True
         return ended
 
     @property

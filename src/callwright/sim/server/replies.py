@@ -79,14 +79,15 @@ class Replies:
         self.count = 0
         """How many there have been."""
         self._open: _Response | None = None
-        self._audible_until_ms: Ms = 0
+        self.audible_until_ms: Ms = 0
+        """When what has left will have been heard."""
         self.is_held = False
         """Whether a request waits for the end of the caller's turn."""
         self._when_done: list[tuple[Ms, Action]] = []
 
     def is_audible(self, now_ms: Ms) -> bool:
         """Whether the server believes that the caller hears a reply."""
-        return now_ms < self._audible_until_ms
+        return now_ms < self.audible_until_ms
 
     @property
     def can_be_cut(self) -> bool:
@@ -189,8 +190,8 @@ class Replies:
         spoken, output, _ = response.speech
         start_ms = spoken.streamed_ms
         spoken.streamed_ms = min(spoken.utterance.audio_ms, start_ms + self._settings.chunk_ms)
-        played_to_ms = max(now_ms, self._audible_until_ms) if start_ms else now_ms
-        self._audible_until_ms = played_to_ms + spoken.streamed_ms - start_ms
+        played_to_ms = max(now_ms, self.audible_until_ms) if start_ms else now_ms
+        self.audible_until_ms = played_to_ms + spoken.streamed_ms - start_ms
         if self._settings.has(Habit.WRITES_ALONG) and (text := _begun(spoken, start_ms)):
             self._teller.words(output, text)
         self._teller.audio(output, spoken.utterance.between(start_ms, start_ms + self._settings.chunk_ms))
@@ -227,7 +228,7 @@ class Replies:
             spoken = response.speech[0]
             self._history.cut(spoken.item_id, spoken.streamed_ms)
             self._end_speech(response, "incomplete")
-        self._audible_until_ms = min(self._audible_until_ms, now_ms)
+        self.audible_until_ms = min(self.audible_until_ms, now_ms)
         self._close(response, "cancelled", reason, now_ms)
         return None
 
@@ -242,7 +243,7 @@ class Replies:
         self._open = None
         self._teller.response_done(response.heading, status, tuple(response.items), reason)
         if status == "completed":
-            self.when_heard(max(now_ms, self._audible_until_ms))
+            self.when_heard(max(now_ms, self.audible_until_ms))
         for delay_ms, action in self._when_done:
             self._agenda.at(now_ms + delay_ms, action)
         self._when_done.clear()

@@ -56,7 +56,7 @@ class ServerSettings:
     turn_end_ms: Annotated[Ms, "From the last word to the turn's end mark, on the audio clock.", _LIVE] = 500
     stop_told_ms: Annotated[MsRange, "From the end mark to speech_stopped.", _LIVE] = (83, 108)
     start_told_ms: Annotated[MsRange, "From the first word to speech_started in silence.", _FRAMES] = (170, 200)
-    start_judged_ms: Annotated[Ms, "Voice that makes a turn in silence; telling music takes 640.", _FRAMES] = 160
+    start_judged_ms: Annotated[Ms, "Voice that makes a turn in silence.", _FRAMES] = 160
     barge_in_told_ms: Annotated[MsRange, "From the first word to speech_started, over a reply.", _EARLIER] = (760, 800)
     barge_in_judged_ms: Annotated[Ms, "Voice over a reply before its kind is judged.", _OURS] = 720
     murmur_ms: Annotated[Ms, "A murmur over a reply that goes on for so long is a turn.", _OURS] = 1500
@@ -74,7 +74,9 @@ class ServerSettings:
     idle_ms: Annotated[
         Ms, "From the end of a reply until a caller who says nothing is asked again; 0: never.", _OURS
     ] = 0
-    music_turn_rate: Annotated[float, "Music after a turn is itself taken for a turn.", _LIVE] = 0.2
+    music_turn_rate: Annotated[
+        float, "Music behind a turn that was answered aloud is itself taken for a turn.", _LIVE
+    ] = 0.2
 
     # --- replies
     answer_ms: Annotated[MsRange, "From the end mark to the first audio of the reply.", _LIVE] = (430, 640)
