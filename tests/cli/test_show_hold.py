@@ -23,7 +23,7 @@ def far_of(record: CallRecord) -> FarSide:
 def test_the_lane_of_the_far_end_shows_its_kinds_and_keys_and_explains_those_that_occur() -> None:
     far = far_of(far_call())
     assert far_lane(far, 1_000, 65) == "rrrrmmmmm2aa" + "~" * 13 + "aaa" + "~" * 12 + "·P····" + "~" * 8 + "·PPPPP·····"
-    assert far_legend(far) == "r ringing   m menu   a announcement   ~ music   P person   2 key pressed"
+    assert far_legend(far) == "r ringing   m menu   a announcement   ~ music   P person   2 key"
 
 
 def test_a_person_is_told_from_a_machine() -> None:

@@ -44,7 +44,7 @@ def far_legend(far: FarSide) -> str:
     """What those of its marks mean that occur."""
     kinds = [span.kind for span in far.book.spans]
     told = [f"{mark} {kind}" for kind, mark in _MARKS.items() if kind in kinds]
-    return "   ".join([*told, *([f"{far.keys[-1]} key pressed"] if far.keys else [])])
+    return "   ".join([*told, *([f"{far.keys[-1]} key"] if far.keys else [])])
 
 
 def who_spoke(far: FarSide | None, at_ms: Ms) -> str:

@@ -35,11 +35,12 @@ def longest_silence(call: HeardCall) -> tuple[Ms, Ms] | None:
     if not call.turns:
         return None
     sound = call.record.recording
-    caller, agent = (np.abs(side.astype(np.int32)) >= AUDIBLE for side in (sound.caller, sound.agent))
-    audible = np.flatnonzero(caller | agent)
-    first_end = round(call.turns[0].end_ms * sound.rate_hz / 1000)
-    audible = audible[max(0, int(np.searchsorted(audible, first_end)) - 1) :]
-    begins, ends = audible[:-1], audible[1:]
+    caller, agent = ((side >= AUDIBLE) | (side <= -AUDIBLE) for side in (sound.caller, sound.agent))
+    audible = caller | agent
+    before = np.flatnonzero(audible[: round(call.turns[0].end_ms * sound.rate_hz / 1000)])[-1:]
+    start = int(before[0]) if len(before) else int(audible.argmax())
+    changes = start + np.flatnonzero(audible[start + 1 :] != audible[start:-1])
+    begins, ends = changes[: len(changes) // 2 * 2 : 2], changes[1::2] + 1
     counts = np.flatnonzero(caller[begins] | agent[ends])
     if not len(counts):
         return None
