@@ -109,7 +109,7 @@ def test_a_turn_that_the_server_does_not_end_is_ended_by_hand_once_the_line_has_
     assert call.times(do.EndTurn) == call.times(do.RequestReply) == [30_000 + QUIET_MS]
 
 
-def test_a_turn_that_noise_keeps_open_is_ended_by_hand_at_the_bound():
+def test_c070_a_turn_that_noise_keeps_open_is_ended_by_hand_at_the_bound():
     """Music or a television is voice to a server for as long as it sounds, and the caller waits behind it."""
     call = Call()
     call.at(0, on.SpeechStarted(U1, 0))

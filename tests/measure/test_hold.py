@@ -26,6 +26,7 @@ from callwright.measure.far import Phase, find_far_side
 from callwright.measure.figures import figures_of, measure_call
 from callwright.measure.hearing import hear_call
 from callwright.measure.hold import HOLD_METRICS
+from callwright.measure.moments import instants
 from callwright.measure.verdict import judge
 from callwright.sim.models import CallerSaid, Clip
 from callwright.sim.record import CallRecord, FarSpan
@@ -102,6 +103,25 @@ def test_c060_a_key_with_speech_within_a_fifth_of_a_second_is_not_alone() -> Non
     assert values(far_call(replies=[speaks(9_300 - 190 - last_ms)]), "keys_not_alone") == [1]
     assert values(far_call(replies=[speaks(9_300 - 210 - last_ms)]), "keys_not_alone") == [0]
     assert values(far_call(replies=[speaks(9_200)]), "keys_not_alone") == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        ("Please wait, I am pressing two for you.", 1),
+        ("So I'll press 2 and then we wait.", 1),
+        ("I have pressed one, thank you, goodbye now.", 0),
+        ("Should one press two, or wait for you?", 0),
+    ],
+)
+def test_c061_a_key_that_is_only_claimed_is_told_with_its_time(text: str, claims: int) -> None:
+    record = far_call(replies=[speaks(20_000, "pool")], keys=[("1", 25_000)])
+    (item,) = record.spoken
+    words = tuple(replace(was, text=word) for was, word in zip(item.words, text.split(), strict=True))
+    call = hear_call(replace(record, spoken=(replace(item, words=words),)), SPEECH)
+    assert list(figures_of(call).values["keys_only_claimed"]) == [claims]
+    assert all(20_000 < at_ms < 23_000 for at_ms in instants(call, "keys_only_claimed"))
+    assert len(instants(call, "keys_only_claimed")) == claims
 
 
 def test_a_key_comes_so_long_after_the_last_sample_of_what_the_menu_says() -> None:

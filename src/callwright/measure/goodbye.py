@@ -89,7 +89,7 @@ def notice_heard(call: HeardCall) -> bool | None:
 def notices_ms(call: HeardCall) -> Iterator[Ms]:
     """When each hearing of these words began, one after the other and without a break."""
     wanted = words_of(call.record.ai_notice or "")
-    for run in _runs(call) if wanted else ():
+    for run in heard_runs(call) if wanted else ():
         words = [word for word, _ in run]
         for at in range(len(words)):
             if words[at : at + len(wanted)] == wanted:
@@ -105,7 +105,7 @@ def _over_farewells(call: HeardCall) -> Iterator[CallerTurn]:
                 break
 
 
-def _runs(call: HeardCall) -> Iterator[Sequence[tuple[str, Ms]]]:
+def heard_runs(call: HeardCall) -> Iterator[Sequence[tuple[str, Ms]]]:
     """The words that were heard of each reply without a break, each with the instant at which it began."""
     for reply in call.replies:
         run: list[tuple[str, Ms]] = []

@@ -12,7 +12,7 @@ from callwright.measure.played import audible_bounds_ms
 from callwright.sim.models import CallerSaid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from callwright.ids import Ms
     from callwright.measure.far import FarSide
@@ -24,6 +24,20 @@ ALONE_MS: Ms = 200
 """How long before and after a key nothing else is to be heard."""
 MUSIC: Final = "[music]"
 """How a server writes a turn that it takes music for."""
+CLAIM_MS: Ms = 10_000
+"""How far a key may be from the words that say that it is pressed."""
+_DIGITS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_KEYS: Final[Mapping[str, str]] = {
+    **{word: str(digit) for digit, word in enumerate(_DIGITS)},
+    **{key: key for key in "0123456789"},
+    "star": "*",
+    "hash": "#",
+    "pound": "#",
+}
+"""The key that a word names."""
+_PRESSING: Final = ("pressing", "pressed")
+_I_PRESS: Final = ("i", "i'll", "will")
+
 USD_A_MINUTE: Final[Mapping[str, float]] = {"polyai": 0.02}
 """What a provider takes for a connected minute, without tokens: Dialog-RSN-1 in November 2026."""
 
@@ -84,6 +98,16 @@ def _key_after_ms(call: HeardCall, far: FarSide) -> Iterable[float]:
             answered, span = menu, menus[menu]
             bounds = audible_bounds_ms(sound.caller, sound.rate_hz, span.started_ms, span.ended_ms)
             yield key.started_ms - (bounds[1] if bounds else span.ended_ms)
+
+
+def keys_only_claimed(call: HeardCall, far: FarSide) -> Iterator[Ms]:
+    """When the agent began each "pressing two", "pressed two" or "I'll press two" without such a key near it."""
+    for run in goodbye.heard_runs(call):
+        for (before, _), (verb, at_ms), (named, _) in zip([("", 0), *run], run, run[1:], strict=False):
+            if named in _KEYS and (verb in _PRESSING or (verb == "press" and before in _I_PRESS)):
+                near = [key.key for key in far.book.keys if abs(key.started_ms - at_ms) <= CLAIM_MS]
+                if _KEYS[named] not in near:
+                    yield at_ms
 
 
 def _introduced_after_ms(call: HeardCall, far: FarSide) -> Iterable[float]:
@@ -151,6 +175,15 @@ HOLD_METRICS = (
         "sum over the keys heard",
         _of_far(lambda _, far: _keys_not_alone(far)),
         _NO_KEY,
+    ),
+    Metric(
+        "keys_only_claimed",
+        "claims",
+        "How often the agent was heard to say that it presses a key, or has pressed it (`pressing two`, `pressed two`,"
+        " `I'll press two`), which the far end did not hear within 10 s of these words.",
+        "sum over the call's replies",
+        _of_far(lambda call, far: (len(list(keys_only_claimed(call, far))),)),
+        _CALLED,
     ),
     Metric(
         "key_after_ms",

@@ -13,6 +13,7 @@ from callwright.claims.cards import without_cards
 from callwright.measure import goodbye
 from callwright.measure.effects import false_claims, live_effects, untold_effects
 from callwright.measure.hearing import Fate
+from callwright.measure.hold import keys_only_claimed
 from callwright.measure.outcome import seconds, words
 from callwright.measure.silence import longest_silence
 from callwright.measure.understood import echo_interrupts
@@ -184,6 +185,7 @@ PLACES: Mapping[str, Callable[[HeardCall], Instants]] = {
     "time_to_truth_ms": _settled,
     "spoke_on_hold": _spoken_on_hold,
     "menu_talked_over": _spoken_on_hold,
+    "keys_only_claimed": lambda call: list(keys_only_claimed(call, call.far)) if call.far else [],
     "message_share": _farewells,
     "spoke_before_beep_ms": _spoken_on_hold,
     "answered_after_ms": _greeting,

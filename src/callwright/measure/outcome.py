@@ -64,6 +64,8 @@ def _misled(figures: CallFigures) -> Iterator[str]:
     """What was said to nobody, or not in time."""
     if count := sum(figures.values.get("spoke_on_hold", ())):
         yield f"The agent spoke {_count(count, 'time')} while nobody was there."
+    if count := sum(figures.values.get("keys_only_claimed", ())):
+        yield f"It said {_count(count, 'time')} that it pressed a key, and the far end heard none."
     for share in figures.values.get("message_share", ()):
         if share < 1:
             yield f"The voicemail has {share:.0%} of the message."

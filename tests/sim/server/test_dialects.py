@@ -266,7 +266,7 @@ def test_without_detection_the_client_ends_turns_and_asks_for_replies():
     assert client.until(FIRST_AUDIO)
 
 
-def test_a_caller_who_says_nothing_is_asked_again_after_the_reply_has_played():
+def test_c071_a_caller_who_says_nothing_is_asked_again_after_the_reply_has_played():
     detection = {"type": "server_vad", "idle_timeout_ms": 5_000}
     client = asked(POOL, turn_detection=detection)
     client.until(DONE)
