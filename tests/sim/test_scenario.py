@@ -363,6 +363,13 @@ def test_one_name_in_two_places_is_an_error(app: Path) -> None:
         find_scenarios([APPS, app])
 
 
+def test_a_dialect_may_differ_in_the_lines_that_are_heard(app: Path) -> None:
+    text = CHECK_IN.read_text("utf-8").partition("dialects:")[0] + "dialects: {openai: {heard: [parking]}}\n"
+    scenario = load_scenario(write(app, text), tools_of)
+    assert (scenario.in_dialect("openai").expect.heard, scenario.expect.heard) == (("parking",), scenario.expect.heard)
+    VALIDATOR.validate(yaml.safe_load(text))
+
+
 def test_a_dialect_may_differ_in_limits_and_in_what_the_baseline_fails(app: Path) -> None:
     differs = (
         "dialects:\n  plain: {max: {heard_words_missing: 9}, min: {yield_rate: 1}, must_fail: [heard, yield_rate]}\n"

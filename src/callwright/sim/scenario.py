@@ -84,7 +84,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "crash": CRASH_KEYS,
     "expect": ("max", "min", "heard", "not_heard", "ended", "effects"),
     "before": ("client", "must_fail"),
-    "dialect": ("max", "min", "must_fail"),
+    "dialect": ("max", "min", "heard", "must_fail"),
 }
 """What each part of a scenario may hold; "" is the file itself."""
 REQUIRED: Mapping[str, tuple[str, ...]] = {
@@ -268,7 +268,7 @@ def load_scenario(
         limit_ms=parts["limit_ms"].whole(1000, _LONGEST_MS) if "limit_ms" in parts else LIMIT_MS,
         expect=expect,
         before=before,
-        dialects={name: _differing(other, expect, before, metrics) for name, other in others.items()},
+        dialects={name: _differing(other, expect, before, speech, metrics) for name, other in others.items()},
         room=_room(parts["room"]) if "room" in parts else RoomSettings(),
         callee=_callee(parts["callee"], path.parent, speech) if "callee" in parts else None,
     )
@@ -480,18 +480,18 @@ def _trigger_error(field: Field, trigger: str, problem: str) -> ScenarioError:
 
 def _expectations(field: Field, speech: Speech, metrics: Collection[str] | None) -> Expectations:
     parts = _part(field, "expect")
-
-    def lines(key: str) -> tuple[str, ...]:
-        return tuple(line_of(line, speech, "agent") for line in parts[key].sequence()) if key in parts else ()
-
     return Expectations(
         _limits(parts, "max", metrics),
         _limits(parts, "min", metrics),
-        lines("heard"),
-        lines("not_heard"),
+        _agent_lines(parts, "heard", speech),
+        _agent_lines(parts, "not_heard", speech),
         parts["ended"].choice(("agent", "caller")) if "ended" in parts else None,
         tuple(read_effect(effect) for effect in parts["effects"].sequence()) if "effects" in parts else None,
     )
+
+
+def _agent_lines(parts: Mapping[str, Field], key: str, speech: Speech) -> tuple[str, ...]:
+    return tuple(line_of(line, speech, "agent") for line in parts[key].sequence()) if key in parts else ()
 
 
 def _limits(parts: Mapping[str, Field], key: str, metrics: Collection[str] | None) -> dict[str, float]:
@@ -515,14 +515,15 @@ def _must_fail(field: Field, expect: Expectations) -> tuple[str, ...]:
 
 
 def _differing(
-    field: Field, expect: Expectations, before: Before | None, metrics: Collection[str] | None
+    field: Field, expect: Expectations, before: Before | None, speech: Speech, metrics: Collection[str] | None
 ) -> tuple[Expectations, Before | None]:
-    """Expectations and baseline where a dialect differs: its limits go before the others, its failures instead."""
+    """Expectations and baseline where a dialect differs: its limits go before the others, lines and failures instead."""
     parts = _part(field, "dialect")
     expect = replace(
         expect,
         max={**expect.max, **_limits(parts, "max", metrics)},
         min={**expect.min, **_limits(parts, "min", metrics)},
+        heard=_agent_lines(parts, "heard", speech) if "heard" in parts else expect.heard,
     )
     if "must_fail" in parts:
         if before is None:
