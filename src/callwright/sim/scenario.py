@@ -517,7 +517,7 @@ def _must_fail(field: Field, expect: Expectations) -> tuple[str, ...]:
 def _differing(
     field: Field, expect: Expectations, before: Before | None, speech: Speech, metrics: Collection[str] | None
 ) -> tuple[Expectations, Before | None]:
-    """Expectations and baseline where a dialect differs: its limits go before the others, lines and failures instead."""
+    """Expectations and baseline where a dialect differs: limits go before the others, lines and failures instead."""
     parts = _part(field, "dialect")
     expect = replace(
         expect,
