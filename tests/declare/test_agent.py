@@ -69,6 +69,18 @@ def test_the_callers_words_are_asked_for_where_they_do_not_come_by_themselves() 
         assert b"transcription" not in encode(configuration(desk(model), PCMU_8K))
 
 
+def test_c148_the_language_is_told_where_it_is_known() -> None:
+    """Without it a short word may be written down, and answered, in any language."""
+    openai, polyai = (
+        json.loads(encode(configuration(desk(model), PCMU_8K)))["session"]
+        for model in (cw.openai(language="en"), cw.polyai(language="pt-BR"))
+    )
+    assert openai["audio"]["input"]["transcription"] == {"model": "gpt-transcribe", "language": "en"}
+    assert polyai["poly_response_language"] == "pt-BR"
+    assert b"anguage" not in encode(configuration(desk(cw.openai()), PCMU_8K))
+    assert b"anguage" not in encode(configuration(desk(cw.polyai()), PCMU_8K))
+
+
 def test_where_no_argument_is_spoken_the_model_is_asked_to_say_it_first() -> None:
     update = configuration(desk(cw.openai()), PCMU_8K)
     (tool,) = json.loads(encode(update))["session"]["tools"]

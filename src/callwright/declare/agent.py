@@ -41,6 +41,8 @@ class ModelChoice:
     """Name of the model where the provider has several; None for the profile's own."""
     turn_detection: Mapping[str, object] | None = None
     """How the provider finds the caller's turns, in its own words; None for the profile's own."""
+    language: str | None = None
+    """What the caller speaks, as an ISO 639 tag such as ``en``; None leaves it to the provider."""
 
     @property
     def profile(self) -> Profile:
@@ -60,23 +62,36 @@ class ModelChoice:
             detection = msgspec.convert(self.turn_detection, TurnDetection | None)
         except msgspec.ValidationError as problem:
             raise DeclarationError(f"turn_detection {dict(self.turn_detection or {})}: {problem}") from problem
-        return replace(profile, model=self.model or profile.model, turn_detection=detection or profile.turn_detection)
+        return replace(
+            profile,
+            model=self.model or profile.model,
+            turn_detection=detection or profile.turn_detection,
+            language=self.language or "",
+        )
 
 
-def polyai(*, url: str | None = None) -> ModelChoice:
-    """PolyAI's Dialog-RSN-1; ``url`` overrides its address. The key is read from ``POLY_API_KEY`` as a call begins."""
-    return ModelChoice("polyai", url)
+def polyai(*, url: str | None = None, language: str | None = None) -> ModelChoice:
+    """PolyAI's Dialog-RSN-1; ``url`` overrides its address. The key is read from ``POLY_API_KEY`` as a call begins.
+
+    ``language`` is what it is to speak, such as ``pt-BR``; English if it is not said.
+    """
+    return ModelChoice("polyai", url, language=language)
 
 
 def openai(
-    *, model: str | None = None, url: str | None = None, turn_detection: Mapping[str, object] | None = None
+    *,
+    model: str | None = None,
+    url: str | None = None,
+    turn_detection: Mapping[str, object] | None = None,
+    language: str | None = None,
 ) -> ModelChoice:
     """A model of the OpenAI Realtime API; the key is read from ``OPENAI_API_KEY`` as a call begins.
 
     ``model`` names another than gpt-realtime-2, ``url`` overrides the address. ``turn_detection`` is the API's own
-    object, for example ``{"type": "semantic_vad", "eagerness": "low", "create_response": True}``.
+    object, for example ``{"type": "semantic_vad", "eagerness": "low", "create_response": True}``. ``language`` is what
+    callers speak, such as ``en``: without it a short "yes" may be written down in any language.
     """
-    return ModelChoice("openai", url, model, turn_detection)
+    return ModelChoice("openai", url, model, turn_detection, language)
 
 
 def plain(*, url: str | None = None) -> ModelChoice:

@@ -41,6 +41,9 @@ INTERRUPTING_VAD: Final = TurnDetection(type="server_vad", create_response=True,
 """The same, and a beginning cuts the reply that is being made."""
 
 
+_SPOKEN: Final = "poly_response_language"
+
+
 class Feature(Enum):
     """Something that a provider does beyond the events that it takes."""
 
@@ -77,6 +80,8 @@ class Profile:
     """What is asked for unless a session says otherwise; None: the client ends every turn by hand."""
     transcription: Json | None = None
     """How the caller's words are asked for; None where they come unasked."""
+    language: str = ""
+    """What the caller speaks, as a tag such as ``en``; empty where that is left to the provider."""
 
     @property
     def tells_cuts(self) -> bool:
@@ -109,7 +114,7 @@ POLYAI: Final = Profile(
             "audio.input.turn_detection.create_response",
             "poly_input_rate",
             "poly_knowledge",
-            "poly_response_language",
+            _SPOKEN,
         }
     ),
     input_formats=(PCM16_24K, PCM16_16K, PCMU),
@@ -219,10 +224,11 @@ def session_update(
     if input_format not in profile.input_formats:
         known = ", ".join(_spelled(each) for each in profile.input_formats)
         raise LocalProtocolError(f"{profile.name} takes no {_spelled(input_format)} from the caller; it takes {known}")
+    hint = {"language": profile.language} if profile.language else {}
     heard = AudioInput(
         format=input_format,
         turn_detection=profile.turn_detection if turn_detection is UNSET else turn_detection,
-        transcription=UNSET if profile.transcription is None else profile.transcription,
+        transcription=UNSET if profile.transcription is None else {**profile.transcription, **hint},
     )
     update = SessionUpdate(
         session=Session(
@@ -230,6 +236,7 @@ def session_update(
             tools=tuple(dict(tool) for tool in tools),
             output_modalities=None if output_modalities == ("audio",) else output_modalities,
             audio=Audio(input=heard),
+            poly_response_language=(profile.language or None) if _SPOKEN in profile.session_fields else None,
         )
     )
     check(profile, update)
