@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from callwright.claims.murmurs import says_nothing
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.asking import Asking
@@ -188,7 +189,7 @@ class Session:
 
     def _caller_transcribed(self, event: on.CallerTranscribed, now_ms: Ms) -> None:
         self.heard.caller_turn(event.item_id, event.text)
-        if not event.text:
+        if says_nothing(event.text):
             self.turns.nothing_was_said(now_ms)
         if self.pickup.stage is not Stage.OVER:
             self.asking.telling.caller_said(event.item_id, event.text)

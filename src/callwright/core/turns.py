@@ -28,7 +28,7 @@ from callwright.ids import Ms, ResponseId
 REPLY_PATIENCE_MS: Ms = 6_000
 """How long a reply that is due may take to begin before it is asked for (again)."""
 WORDLESS_PATIENCE_MS: Ms = 1_500
-"""How long it may once nothing was understood of the turn: not every server answers a noise."""
+"""How long it may once nothing was understood of the turn: not every server answers a noise or a murmur."""
 ASKS_MAX = 3
 """Requests for one wish, refused and unanswered ones included."""
 
@@ -138,7 +138,7 @@ class Turns:
             self._move(Cue.WAITED)
 
     def nothing_was_said(self, now_ms: Ms) -> None:
-        """No words were understood of a turn."""
+        """Nothing was understood of a turn that has to be answered."""
         if self.floor is Floor.AWAITED and self._deadline_ms is not None:
             self._deadline_ms = min(self._deadline_ms, now_ms + WORDLESS_PATIENCE_MS)
 
