@@ -31,7 +31,11 @@ from callwright.audio.formats import PCM
 from callwright.audio.g711 import pcmu_decode, pcmu_encode
 from callwright.core.ports import PlayedReports
 from callwright.ids import Ms
+from callwright.runtime.recorder import Recorder, recorder_of
+from callwright.sim.caller import ScriptedCaller
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
+from callwright.sim.vloop import run_virtual
+from callwright.testing.lines import check_line
 from callwright.testing.scripted import Emit, after, emit
 from callwright.testing.scripted import Step as ModelStep
 from callwright.wire import server
@@ -154,6 +158,15 @@ def test_a_far_end_that_sends_nothing_is_silent_for_as_long(tmp_path: Path) -> N
     _, far, _ = recorded(tmp_path, *THREE, make_line=lambda settings, caller: humming(settings, caller, Pausing))
     assert not far[8_200:14_200].any()
     assert far[14_600:].any()
+
+
+@pytest.mark.parametrize("settings", [PHONE, SPEAKER], ids=["phone", "speaker"])
+def test_a_line_that_is_recorded_keeps_every_rule_of_a_line(settings: LineSettings, tmp_path: Path) -> None:
+    def recorded_line() -> Recorder:
+        silent = ScriptedCaller((), {}, settings.stream_format.rate_hz)
+        return recorder_of(SimulatedLine(settings, silent), tmp_path / "call.wav")
+
+    run_virtual(check_line(recorded_line))
 
 
 # --- what may be kept
