@@ -29,6 +29,7 @@ from callwright.core.ports import PlayedReports
 from callwright.errors import AudioFormatError, LineFailed, UsageError
 from callwright.sim.caller import silent_frame
 from callwright.sim.record import EarSpan, StereoRecording
+from callwright.sim.spool import Spool
 
 if TYPE_CHECKING:
     from callwright.core.ports import LineSink
@@ -375,35 +376,33 @@ class _Books:
 
     def __init__(self, stream_format: AudioFormat) -> None:
         self._format = stream_format
-        self._agent: list[PCM] = []
-        self._caller: list[PCM] = []
-        self._microphone: list[PCM] = []
+        self._agent, self._caller, self._microphone = (Spool(stream_format.rate_hz) for _ in range(3))
         self._spans: list[_Span] = []
 
     @property
     def frames(self) -> int:
         """Frames of the agent's side so far."""
-        return len(self._agent)
+        return self._agent.frames
 
     def agent(self, frame: _Frame) -> None:
         """Enter the next frame at the ear."""
         for span in frame.spans:
-            at = len(self._agent) * self._format.frame_bytes + span.at
+            at = self.frames * self._format.frame_bytes + span.at
             last = self._spans[-1] if self._spans else None
             is_next = last is not None and (last.item_id, last.position + last.length) == (span.item_id, span.position)
             if last is not None and is_next and last.at + last.length == at:
                 last.length += span.length
             else:
                 self._spans.append(_Span(span.item_id, span.position, span.length, at))
-        self._agent.append(frame.samples)
+        self._agent.add(frame.samples)
 
     def caller(self, samples: PCM) -> None:
         """Enter the next frame from the caller."""
-        self._caller.append(samples)
+        self._caller.add(samples)
 
     def microphone(self, samples: PCM) -> None:
         """Enter what the client is sent of that frame, where it is not the same."""
-        self._microphone.append(samples)
+        self._microphone.add(samples)
 
     def ear(self) -> Iterator[EarSpan]:
         """The spans of the agent's side, in order."""
@@ -413,12 +412,10 @@ class _Books:
 
     def recording(self) -> StereoRecording:
         """Both sides at equal length: a frame that only began on the caller's side is silent there."""
-        rate_hz = self._format.rate_hz
-        missing = [silent_frame(rate_hz)] * (len(self._agent) - len(self._caller))
-        nothing = np.zeros(0, np.int16)
+        frames = self.frames
         return StereoRecording(
-            rate_hz,
-            np.concatenate([nothing, *self._caller, *missing]),
-            np.concatenate([nothing, *self._agent]),
-            np.concatenate([*self._microphone, *missing]) if self._microphone else None,
+            self._format.rate_hz,
+            self._caller.read(frames),
+            self._agent.read(frames),
+            self._microphone.read(frames) if self._microphone.frames else None,
         )

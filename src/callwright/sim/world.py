@@ -147,7 +147,7 @@ def play(scenario: Scenario, seed: int, *, client: str = OURS, options: Options 
     a setting that does not exist, and whatever the agent's own code raises outside its tools.
     """
     check_client(client)
-    return run_virtual(take_call(scenario, seed, client, options or Options(), _in_memory))
+    return run_virtual(take_call(scenario, seed, client, options or Options(), in_memory))
 
 
 def check_client(client: str) -> None:
@@ -161,7 +161,8 @@ Reach: TypeAlias = Callable[[ServerSession, SimulatedLine], AbstractAsyncContext
 
 
 @asynccontextmanager
-async def _in_memory(session: ServerSession, _line: SimulatedLine) -> AsyncIterator[Connector]:
+async def in_memory(session: ServerSession, _line: SimulatedLine) -> AsyncIterator[Connector]:
+    """Without a socket."""
     yield MemoryConnector(lambda: session)
 
 

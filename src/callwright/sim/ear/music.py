@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import sqrt
 
 import numpy as np
 
@@ -22,8 +23,8 @@ _ALIKE = 0.95
 """The least likeness, of 1, of music that is found."""
 _GOES_ON = 0.7
 """That of a frame of music that is followed; less than half of the energy is then something else."""
-_OFF = 1
-"""Samples that it may come sooner or later from frame to frame."""
+_OFFS = (0, 1, -1)
+"""Samples that it may come later, or sooner, from frame to frame."""
 
 
 class Tune:
@@ -60,13 +61,17 @@ class Music:
 
     def goes_on(self, frame: Pcm) -> bool:
         """Whether these next samples (int16, mono, 16 kHz) are the music, and little else."""
-        heard, sound = frame.astype(np.float64), self._tune.sound
-        begin, count = self._at - _OFF, len(heard)
-        expected = np.take(sound, np.arange(begin, begin + count + 2 * _OFF), mode="wrap")
-        alike = [_likeness(heard, expected[off : off + count]) for off in range(2 * _OFF + 1)]
-        best = int(np.argmax(alike))
-        self._at = (begin + best + count) % len(sound)
-        return alike[best] >= _GOES_ON
+        heard = frame.astype(np.float64)
+        power = float(heard @ heard)
+        now = next((off for off in _OFFS if self._likeness(heard, power, self._at + off) >= _GOES_ON), None)
+        self._at = (self._at + (now or 0) + len(heard)) % len(self._tune.sound)
+        return now is not None
+
+    def _likeness(self, heard: Floats, power: float, at: int) -> float:
+        expected = self._tune.sound[at : at + len(heard)]
+        if at < 0 or len(expected) < len(heard):
+            expected = self._tune.sound.take(range(at, at + len(heard)), mode="wrap")
+        return round(float(heard @ expected) / sqrt(power * float(expected @ expected) + 1.0), 2)
 
 
 def find_music(tunes: Sequence[Tune], samples: Pcm) -> Music | None:
@@ -78,7 +83,3 @@ def find_music(tunes: Sequence[Tune], samples: Pcm) -> Music | None:
     found = [(*tune.find(query), tune) for tune in tunes]
     at, alike, tune = max(found, key=lambda each: each[1])
     return Music(tune, at * RATE_HZ // FIT_HZ + count) if alike >= _ALIKE else None
-
-
-def _likeness(one: Floats, other: Floats) -> float:
-    return round(float(one @ other / np.sqrt((one @ one) * (other @ other) + 1.0)), 2)

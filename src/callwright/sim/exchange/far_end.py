@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from callwright.sim.exchange.callee import Callee
     from callwright.sim.speech import Recording
 
+ENDED_MS: Ms = 100
+"""Silence after which a detector has told every key before it."""
+
 
 class FarEnd:
     """Answers one call; implements `callwright.sim.line.Caller`.
@@ -42,8 +45,7 @@ class FarEnd:
         self._chance = chance
         self._silence = silent_frame(rate_hz)
         self._walker = Walker(callee.tree, callee.answers, callee.rings, callee.hold_s * 1000, self._length_ms)
-        self._detector = KeyDetector(rate_hz)
-        self._keys: list[KeyHeard] = []
+        self._keys = _Keys(rate_hz)
         self._spans: list[FarSpan] = []
         self._stretch = self._stretch_at(0)
 
@@ -64,13 +66,13 @@ class FarEnd:
     @property
     def book(self) -> FarBook:
         """What was sent and heard so far."""
-        return FarBook((*self._spans, *self._stretch.spans()), tuple(self._keys))
+        return FarBook((*self._spans, *self._stretch.spans()), tuple(self._keys.heard))
 
     def step(self, now_ms: Ms, ear: PCM, item_id: ItemId | None) -> PCM:
         """What is sent (int16, mono, 20 ms) in the frame that begins at ``now_ms``, in which ``ear`` arrives."""
-        keys = self._detector.take(ear)
-        self._keys += keys
-        is_audible = ear is not self._silence and level_dbfs(ear) >= AUDIBLE_DBFS
+        is_silent = ear is self._silence
+        keys = self._keys.take(now_ms, ear, is_silent=is_silent)
+        is_audible = not is_silent and level_dbfs(ear) >= AUDIBLE_DBFS
         if not self.hung_up:
             self._walker.step(now_ms, is_audible=is_audible, keys=[heard.key for heard in keys])
         self.hung_up = self._walker.stage is Stage.OVER
@@ -94,6 +96,30 @@ class FarEnd:
         if _kind(part) == "music":
             at = self._chance.randrange(len(audio) // len(self._silence)) * len(self._silence)
         return _Stretch(part, place, now_ms, audio, at, len(self._silence))
+
+
+class _Keys:
+    """A detector that is off while nothing sounds: after `ENDED_MS` of silence it holds nothing that could matter."""
+
+    def __init__(self, rate_hz: int) -> None:
+        self.heard: list[KeyHeard] = []
+        self._rate_hz = rate_hz
+        self._detector: KeyDetector | None = None
+        self._began_ms: Ms = 0
+        self._silent_ms: Ms = ENDED_MS
+
+    def take(self, now_ms: Ms, ear: PCM, *, is_silent: bool) -> list[KeyHeard]:
+        """The keys whose end this frame shows."""
+        self._silent_ms = self._silent_ms + FRAME_MS if is_silent else 0
+        if self._silent_ms > ENDED_MS:
+            self._detector = None
+            return []
+        if self._detector is None:
+            self._detector, self._began_ms = KeyDetector(self._rate_hz), now_ms
+        began_ms, heard = self._began_ms, self._detector.take(ear)
+        keys = [KeyHeard(each.key, began_ms + each.started_ms, began_ms + each.ended_ms) for each in heard]
+        self.heard += keys
+        return keys
 
 
 @dataclass(slots=True)
