@@ -115,6 +115,17 @@ def test_speech_at_the_end_of_a_turn_that_is_too_long_is_lost() -> None:
     assert turns(client) == ["[music]"]
 
 
+def test_music_behind_a_turn_that_a_client_ended_by_hand_is_no_turn() -> None:
+    """It was not answered yet: the client can ask for the reply to what it ended."""
+    client = call()
+    client.play(music(3_000))
+    client.send("input_audio_buffer.commit")
+    client.send("response.create")
+    client.play(music(1_000, at_ms=3_000))
+    assert turns(client) == ["[music]"]
+    assert len(client.of(STARTED)) == len(client.of("response.created")) == 2
+
+
 # --- the ear
 
 

@@ -106,6 +106,7 @@ class CallerTurns:
                 "Expected at least 100ms of audio, but buffer only has 0.00ms of audio."
             )
             return Refusal("input_audio_buffer_commit_empty", message)
+        self._ended_ms = now_ms
         self._tell_at(now_ms, partial(self._enter, ended, now_ms, wants_reply=False))
         return None
 
