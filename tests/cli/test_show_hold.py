@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.measure.far_ends import AGAIN, KEY, PERSON, QUEUE, far_call, rests, speaks
+from tests.measure.far_ends import AGAIN, KEY, PERSON, QUEUE, VOICEMAIL, far_call, rests, speaks
 from tests.measure.records import SPEECH, Laid
 
 from callwright.cli.show_hold import far_lane, far_legend, hold, waiting, who_spoke
@@ -37,6 +37,13 @@ def test_the_lines_below_a_call_tell_phases_keys_the_waiting_and_what_it_costs()
     assert told[1].startswith("keys    2, 0.99")
     assert told[1].endswith(" s after the menu")
     assert told[3] == "cost    connected for 64.50 s, 0.0215 USD and tokens"
+
+
+@pytest.mark.parametrize(("at_ms", "told"), [(13_400, "recorded whole"), (11_000, "58% of it recorded")])
+def test_a_message_is_told_with_what_the_voicemail_has_of_it(at_ms: int, told: str) -> None:
+    record = far_call(VOICEMAIL, [speaks(at_ms, "goodbye", "end_call")], [])
+    lines = [line.plain for line in hold(record, far_of(record), measure_call(record, SPEECH))]
+    assert lines[-2] == f"message {told}"
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,15 @@ KEY = ("2", 9_300)
 PERSON = says("person", GREETING, 41_000)
 AGAIN = (PERSON, rests("music", 46_000, 54_000), says("person", "ask-pool", 55_000))
 """A person who asks to hold on, and comes back."""
-SPOKE_MS, SPOKEN_MS = 20, 1_480
-"""The audible part of the agent's usual line."""
+BEEP_MS = 13_000
+VOICEMAIL = (
+    RINGING,
+    says("announcement", "ask-pool", 4_000),
+    says("announcement", "ask-wifi", 9_000),
+    rests("beep", BEEP_MS - 500, BEEP_MS),
+    rests("recording", BEEP_MS, 40_000),
+)
+"""A machine that greets in two parts, beeps and records."""
 
 
 def speaks(at_ms: Ms, line_id: str = "check-in-pool", tool: str | None = None) -> Laid:

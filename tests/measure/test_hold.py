@@ -8,12 +8,14 @@ from dataclasses import replace
 import pytest
 from tests.measure.far_ends import (
     AGAIN,
+    BEEP_MS,
     GREETING,
     KEY,
     MENU,
     PERSON,
     QUEUE,
     RINGING,
+    VOICEMAIL,
     far_call,
     rests,
     says,
@@ -195,15 +197,6 @@ def test_only_what_a_person_says_is_a_turn_that_wants_an_answer() -> None:
 
 
 # --- a voicemail
-
-BEEP_MS = 13_000
-VOICEMAIL = (
-    RINGING,
-    says("announcement", "ask-pool", 4_000),
-    says("announcement", "ask-wifi", 9_000),
-    rests("beep", BEEP_MS - 500, BEEP_MS),
-    rests("recording", BEEP_MS, 40_000),
-)
 
 
 def message(at_ms: Ms) -> CallRecord:

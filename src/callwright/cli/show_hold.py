@@ -61,6 +61,9 @@ def hold(record: CallRecord, far: FarSide, figures: CallFigures) -> Iterator[Tex
     yield Text.assemble(("line    ", "dim"), phases)
     yield Text.assemble(("keys    ", "dim"), _keys(far, figures))
     yield Text.assemble(("hold    ", "dim"), waiting(far))
+    for share in figures.values.get("message_share", ()):
+        recorded = ("recorded whole", "") if share == 1 else (f"{share:.0%} of it recorded", "red")
+        yield Text.assemble(("message ", "dim"), recorded)
     usd = cost_usd(record)
     cost = "" if usd is None else f", {usd:.4f} USD and tokens"
     yield Text.assemble(("cost    ", "dim"), f"connected for {seconds(record.connected_ms)}{cost}")
