@@ -386,11 +386,37 @@ MURMURS: Final[Mapping[str, Sequence[Line]]] = {
     ],
 }
 
+HOLD: Final[Mapping[str, Sequence[Line]]] = {
+    "40-s": [
+        Line("on hold, ours", "40 s", "hold", Median("seconds_on_hold", 35, 45)),
+        Line("on hold, ours: spoke", "nothing", "hold", Calls("spoke_on_hold", 0, 0)),
+        Line("the same, a reply asked for to every output: spoke", NOTHING, "hold --before", Calls("spoke_on_hold")),
+        Line("ours: answered Sam", "after 0.93 s", "hold", Median("answered_after_ms", 800, 1_200)),
+        Line("the key, behind the menu", "about 1 s after it", "hold", Median("key_after_ms", 800, 1_400)),
+        Line("the key: heard once, alone", NOTHING, "hold", Every("keys_pressed", 1, 1)),
+        Line("ours: all that is expected", NOTHING, "hold", AsExpected()),
+    ],
+    "710-s": [
+        Line("on hold, ours", "710 s", "hold --hold 700", Median("seconds_on_hold", 700, 720)),
+        Line("on hold, ours: spoke", "nothing", "hold --hold 700", Calls("spoke_on_hold", 0, 0)),
+        Line("ours: answered Sam", "after 1.14 s", "hold --hold 700", Median("answered_after_ms", 800, 1_200)),
+    ],
+    "music-turn": [
+        Line("`[music]` taken for a turn", "in 1 of 5 calls", "hold", Calls("music_turns", 0.05, 0.4)),
+        Line("the same, ours: spoke", "nothing", "music-turn", Calls("spoke_on_hold", 0, 0)),
+    ],
+    "disclosed": [
+        Line("the person heard that it is a machine", NOTHING, "hold", Calls("ai_notice_heard")),
+        Line("so long behind his greeting", NOTHING, "hold", Every("introduced_after_ms", 0, 3_000)),
+    ],
+}
+
 PARTS: Final[Mapping[str, Mapping[str, Sequence[Line]]]] = {
     "The hotel": HOTEL,
     "Rooms": ROOMS,
     "Refunds": REFUNDS,
     "Murmurs and a news reader": MURMURS,
+    "On hold": HOLD,
 }
 """All rows, by the heading that they stand under and by name."""
 

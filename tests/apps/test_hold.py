@@ -1,0 +1,113 @@
+"""A call that waits on hold, from its first ring to the answer: what the far end heard, and what clients did."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import as_file, files
+
+from callwright.ids import Ms
+from callwright.measure.figures import figures_of
+from callwright.measure.hearing import HeardCall, hear_call
+from callwright.measure.hold import hold_summary
+from callwright.sim.models import ToolRequested
+from callwright.sim.scenario import Scenario, load_scenario
+from callwright.sim.world import OURS, Options, play
+
+SHORT_S = 8
+"""Music enough for two halves with an announcement between."""
+
+
+@cache
+def scenario(name: str) -> Scenario:
+    with as_file(files("callwright.apps.pharmacy") / "scenarios" / f"{name}.yaml") as path:
+        return load_scenario(path)
+
+
+@cache
+def call(name: str, client: str = OURS, hold_s: int = SHORT_S, silence_ms: Ms = 300_000) -> HeardCall:
+    """One call; the server closes a connection on which it is sent nothing for so long."""
+    options = Options(hold_s=hold_s, server={"longest_silence_ms": silence_ms})
+    return hear_call(play(scenario(name), 1, client=client, options=options), scenario(name).lines)
+
+
+def value(heard: HeardCall, name: str) -> float:
+    (only,) = figures_of(heard).values[name]
+    return only
+
+
+def called(heard: HeardCall, name: str) -> int:
+    """How often the model called this tool."""
+    return sum(isinstance(item, ToolRequested) and item.name == name for item in heard.record.history)
+
+
+def rows(heard: HeardCall, kind: str) -> list[Ms]:
+    """When the client's trace has an event or a command of this kind."""
+    found = map(json.loads, heard.record.trace.splitlines())
+    return [row[0] for row in found if isinstance(row, list) and row[2] == kind]
+
+
+def test_c060_the_key_is_heard_alone_and_nothing_is_asked_for_behind_it() -> None:
+    """It goes out about a second after the menu; no reply is asked for until a person speaks, and nothing is said."""
+    heard = call("hold")
+    assert heard.far is not None
+    assert heard.far.keys == "2"
+    assert value(heard, "keys_not_alone") == 0
+    assert 900 <= value(heard, "key_after_ms") <= 1_400
+    assert value(heard, "spoke_on_hold") == 0
+    first_ms = heard.far.person[0].start_ms
+    assert len(rows(heard, "PressKeys")) == 1
+    assert [at_ms for at_ms in rows(heard, "RequestReply") if at_ms < first_ms] == []
+
+
+def test_c061_no_key_is_only_claimed() -> None:
+    assert value(call("hold"), "keys_only_claimed") == 0
+
+
+def test_c068_a_person_is_answered_behind_the_greeting_and_told_at_once_who_calls() -> None:
+    heard = call("hold")
+    assert 0 < value(heard, "answered_after_ms") <= 1_200
+    assert value(heard, "ai_notice_heard") == 1
+    assert value(heard, "introduced_after_ms") <= 3_000
+    assert value(heard, "response_rate") == 1
+
+
+def test_what_is_said_to_a_person_who_has_put_the_agent_on_hold_again_is_one_word() -> None:
+    heard = call("hold")
+    assert heard.far is not None
+    (again,) = [phase for phase in heard.far.phases if phase.name == "on hold again"]
+    before = [reply for reply in heard.replies if (reply.played.first_audible_ms or 0) < again.start_ms]
+    assert before[-1].heard == "Sure."
+
+
+def test_the_summary_tells_the_waiting_as_it_was() -> None:
+    told = hold_summary(call("hold"))
+    assert told is not None
+    assert (told["keys"], told["spoke_on_hold"]) == ("2", [])
+    names = [phase["name"] for phase in told["phases"]]
+    assert names == ["ringing", "menu", "queue", "person", "on hold again", "person"]
+
+
+def test_who_asks_for_a_reply_to_every_output_talks_to_the_queue() -> None:
+    """The same call otherwise: the key is pressed, and the person is answered."""
+    heard = call("hold", "talks-to-the-queue")
+    assert value(heard, "spoke_on_hold") >= 1
+    assert value(heard, "keys_pressed") == 1
+    assert value(heard, "answered_after_ms") <= 1_200
+
+
+def test_who_sends_nothing_of_music_is_closed_out_and_who_sends_all_of_it_is_not() -> None:
+    """4408, which the live service sends after five minutes; 5 s here."""
+    silent, sending = (call("hold", client, 20, 5_000) for client in ("stops-on-music", OURS))
+    assert (silent.record.ended_by, "4408" in silent.record.ended_because) == ("model", True)
+    assert "answered_after_ms" not in figures_of(silent).values
+    assert sending.record.ended_by == "agent"
+
+
+def test_c063_c065_a_greeting_in_parts_gets_one_message_whole_and_behind_the_beep() -> None:
+    heard = call("voicemail-in-parts")
+    assert called(heard, "leave_voicemail") == 1
+    assert value(heard, "spoke_before_beep_ms") == 0
+    assert value(heard, "message_share") == 1
+    assert value(heard, "spoke_on_hold") == 0
+    assert heard.record.ended_by == "agent"
