@@ -121,7 +121,8 @@ class Stalls:
         self._lull.waits()
 
     def _end_turn(self, now_ms: Ms) -> None:
-        what = "speaks without a pause" if self._is_loud else "is silent"
+        is_silent = not self._is_loud and now_ms - self._since_ms >= QUIET_MS
+        what = "is silent" if is_silent else "speaks without a pause"
         self._stop_listening()
         self._out.note(f"the caller {what}, and the server does not end his turn: it is ended by hand")
         self._out.request(EndTurn(self._out.next_id()))
