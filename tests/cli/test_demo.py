@@ -29,7 +29,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Shown:
     return play
 
 
-@pytest.mark.parametrize(("name", "columns"), [("refunds", 80), ("check-in", 120), ("pickup", 80), ("room", 80)])
+@pytest.mark.parametrize(
+    ("name", "columns"), [("refunds", 80), ("check-in", 120), ("pickup", 80), ("room", 80), ("pharmacy", 80)]
+)
 def test_the_demo_fits_the_terminal_and_is_plain_in_a_pipe(name: str, columns: int, demo: Shown) -> None:
     result, directory = demo(name, columns)
     assert result.exit_code == 0, result.output

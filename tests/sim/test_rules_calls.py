@@ -166,7 +166,9 @@ def test_the_result_is_what_the_person_said(answer: str, goodbye: str) -> None:
 
 # --- notes --------------------------------------------------------------------------------------------------------
 
-GIVE_UP = SystemNote(ItemId("n"), '{"next": "Give up: say goodbye and end the call."}')
+GIVE_UP = SystemNote(
+    ItemId("n"), '{"call": "on hold", "next": "Say that you cannot wait any longer, and end the call."}'
+)
 
 
 def test_a_note_that_asks_to_give_up_is_followed() -> None:
@@ -226,7 +228,7 @@ def test_an_announcement_can_be_talked_to() -> None:
             "after: greetin",
             "topics.spelling.after: expected one of 10 names, nearest greeting, ",
         ),
-        ("noted: [give up]", "noted: [give up]\n    after: menu", "topics.give-up.after: expected it beside when"),
+        ("noted: [give up,", "after: menu\n    noted: [give up,", "topics.give-up.after: expected it beside when"),
         ("says: [sure]", "says: [sure]\n    speaks: {goodbye: [goodbye]}", "hold-on.speaks: expected it beside calls"),
         ("calls: press_keys", "calls: press_keys\n    speaks: {digits: [sure]}", "speaks: expected a tool that speaks"),
         ("{quotes: turn}", "{quotes: call}", 'result.quotes: expected one of turn; got "call"'),

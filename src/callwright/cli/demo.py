@@ -36,6 +36,7 @@ DEMOS: Mapping[str, Demo] = {
     "check-in": Demo(("check-in",), LAG_MS),
     "pickup": Demo(("pickup", "talk-over")),
     "room": Demo(("speakers",)),
+    "pharmacy": Demo(("hold",), before=None),
 }
 """Demos by name; any other scenario is a demo of itself, over the phone bridge."""
 
@@ -61,13 +62,14 @@ def command(
     report: Path | None,
     quiet: bool,
 ) -> None:
-    """Play the demo NAME: refunds (if none is given), check-in, pickup, room, or any scenario.
+    """Play the demo NAME: refunds (if none is given), check-in, pickup, room, pharmacy, or any scenario.
 
     A naive client takes each call first, then Callwright's; for both it is shown what the caller heard beside what the
     client and the server believe, and what was done beside what is on record. refunds asks for money back, and changes
     its mind; pickup shows both edges of a call, its first words and its goodbye; room has an agent on a loudspeaker
-    that its microphone hears again, without a canceller and with ours; check-in and other scenarios run over a phone
-    bridge that plays 1.5 s behind the stream. In real time both clients take their calls at the same time.
+    that its microphone hears again, without a canceller and with ours; pharmacy rings a pharmacy and waits on hold, for
+    --hold seconds, first with a client that talks to the queue; check-in and other scenarios run over a phone bridge
+    that plays 1.5 s behind the stream. In real time both clients take their calls at the same time.
     """
     demo = DEMOS.get(name, Demo((name,), LAG_MS))
     ours = options.Setup(OURS, lag_ms=demo.lag_ms, pace=pace, dialect=dialect, hold_s=hold_s)
