@@ -1,4 +1,5 @@
-"""What else can be heard at the caller's end: a news reader, somebody in the room, voices, a street, music, coughs.
+"""What else can be heard at the caller's end: a news reader, somebody in the room, voices, a street, music, coughs,
+a telephone line.
 
 A bed is a loop of recorded lines with pauses between them; the lines are in ``speech/`` (spoken) and ``beds/`` (made of
 noise and tones). The ear knows them like those of an agent, and tells their kind from their samples.
@@ -42,6 +43,7 @@ BEDS: Mapping[str, Bed] = {
     "street": Bed(("street",), 0),
     "music": Bed(("music",), 0),
     "coughs": Bed(("cough",), 7000),
+    "hiss": Bed(("hiss",), 0),
 }
 """All beds by name."""
 
