@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from render_speech import levelled, wav
 
-from callwright.sim.phone import HIGH_HZ, LOW_HZ
 from callwright.sim.speech import RATE_HZ, Pcm, Speech
 
 ROOM = Path(__file__).parent.parent / "src/callwright/sim/room"
@@ -157,20 +156,12 @@ def cough(rng: np.random.Generator) -> Floats:
     return total
 
 
-def hiss(rng: np.random.Generator) -> Floats:
-    """The even noise of a telephone line, in its band alone; the end runs into the beginning."""
-    count = BED_S * RATE_HZ
-    at_hz = np.fft.rfftfreq(count, 1 / RATE_HZ)
-    return np.asarray(np.fft.irfft(np.fft.rfft(rng.standard_normal(count)) * ((at_hz >= LOW_HZ) & (at_hz <= HIGH_HZ))))
-
-
 BEDS: Mapping[str, tuple[str, str, Callable[[Mapping[str, Pcm], np.random.Generator], Floats]]] = {
     # id:     kind,     what is in it,  how it is made
     "babble": ("bed", "[voices]", babble),
     "street": ("bed", "[street]", lambda _, rng: street(rng)),
     "music": ("music", "[music]", lambda _, rng: music(rng)),
     "cough": ("murmur", "[cough]", lambda _, rng: cough(rng)),
-    "hiss": ("bed", "[hiss]", lambda _, rng: hiss(rng)),
 }
 
 

@@ -16,7 +16,7 @@ from callwright.sim.ear import Ear
 from callwright.sim.room import BEDS, DRY, ROOMS, Noise, Room, RoomSettings, room_lines
 from callwright.sim.room.beds import bed_lines
 from callwright.sim.room.convolve import Convolver
-from callwright.sim.room.responses import PHONE_LINE, load_response
+from callwright.sim.room.responses import load_response
 from callwright.sim.speech import RATE_HZ, Speech
 
 RATES = (8_000, 16_000, 24_000)
@@ -88,7 +88,7 @@ def test_an_echo_is_what_was_played_later_and_softer(rate_hz, echo, delay_ms):
     assert np.abs(mic[late:] - played[: rate_hz - late] * echo).max() <= 0.5
 
 
-@pytest.mark.parametrize("name", [name for name in WET if name != PHONE_LINE])
+@pytest.mark.parametrize("name", WET)
 @pytest.mark.parametrize("rate_hz", RATES)
 def test_a_room_changes_the_sound_and_not_the_level(name, rate_hz):
     """Gains mean the same in every room, and a response is no longer than 300 ms."""
@@ -168,7 +168,7 @@ def test_words_are_heard_once_however_long_they_ring(name):
     line = Speech.load(files("callwright.apps.hotel") / "speech")["check-in-time"]
     said = resample(line.pcm, RATE_HZ, 24_000)
     said = np.concatenate((said, np.zeros(-len(said) % 480, np.int16)))
-    both = (said, np.zeros_like(said)) if name in ("car", PHONE_LINE) else (np.zeros_like(said), said)
+    both = (said, np.zeros_like(said)) if name == "car" else (np.zeros_like(said), said)
     mic = heard(RoomSettings(name, echo=0.3), 24_000, *both)
     words = [word.text for word in Ear([line]).listen(resample(mic, 24_000, RATE_HZ), RATE_HZ)]
     assert words == [word.text for word in line.words]

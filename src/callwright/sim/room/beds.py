@@ -1,5 +1,4 @@
-"""What else can be heard at the caller's end: a news reader, somebody in the room, voices, a street, music, coughs,
-a telephone line.
+"""What else can be heard at the caller's end: a news reader, somebody in the room, voices, a street, music, coughs.
 
 A bed is a loop of recorded lines with pauses between them; the lines are in ``speech/`` (spoken) and ``beds/`` (made of
 noise and tones). The ear knows them like those of an agent, and tells their kind from their samples.
@@ -43,7 +42,6 @@ BEDS: Mapping[str, Bed] = {
     "street": Bed(("street",), 0),
     "music": Bed(("music",), 0),
     "coughs": Bed(("cough",), 7000),
-    "hiss": Bed(("hiss",), 0),
 }
 """All beds by name."""
 

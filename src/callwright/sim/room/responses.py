@@ -2,7 +2,7 @@
 
 Each room is a WAV file of ``responses/``, rendered once by ``scripts/render_rooms.py``: 24 kHz, int16, one channel for
 each of the two ways, the direct sound at the beginning. Both are read with energy 1, so that a room changes how a voice
-sounds and not how loud it is. Beside the rooms there is a telephone line, of which only the band is left.
+sounds and not how loud it is.
 """
 
 from __future__ import annotations
@@ -17,19 +17,16 @@ import numpy as np
 from callwright.audio.resample import resample
 from callwright.errors import UsageError
 from callwright.sim.advice import did_you_mean, one_of
-from callwright.sim.phone import phone_response
 from callwright.sim.room.convolve import Floats
 
 DRY = "dry"
 """The room that adds nothing."""
-PHONE_LINE = "phone-line"
-"""No room, but on the same way: it passes the band of a telephone."""
-ROOMS = (DRY, "phone-booth", "office", "living-room", "kitchen", "car", PHONE_LINE)
+ROOMS = (DRY, "phone-booth", "office", "living-room", "kitchen", "car")
 """All rooms by name."""
 
 
 class Response(NamedTuple):
-    """Impulse responses at one rate, float64."""
+    """Impulse responses at one rate, float64, each of energy 1."""
 
     mouth: Floats
     loudspeaker: Floats
@@ -47,8 +44,6 @@ def load_response(name: str, rate_hz: int) -> Response:
     check_room(name)
     if name == DRY:
         return Response(np.ones(1), np.ones(1))
-    if name == PHONE_LINE:
-        return Response(phone_response(rate_hz), np.ones(1))
     path = files("callwright.sim.room") / "responses" / f"{name}.wav"
     with path.open("rb") as file, wave.open(file) as sound:
         samples = np.frombuffer(sound.readframes(sound.getnframes()), "<i2").reshape(-1, sound.getnchannels())
