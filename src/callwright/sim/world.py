@@ -32,7 +32,7 @@ from callwright.sim.behind import Behind, Earlier, with_provider
 from callwright.sim.caller import ScriptedCaller, Step, drawn
 from callwright.sim.ear import Ear
 from callwright.sim.exchange import Callee, FarEnd
-from callwright.sim.exchange.sounds import tones
+from callwright.sim.exchange.sounds import as_telephoned, tones
 from callwright.sim.inspection import broken_invariants, card_numbers, kept_texts
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.loop import collect_faults, loop_ms
@@ -173,7 +173,7 @@ def make_session(scenario: Scenario, seed: int, options: Options, model: RulesMo
     return ServerSession(
         model or _model(scenario, speech),
         speech,
-        _ear(scenario.speech, _heard_in(scenario, options)),
+        _ear(scenario.speech, _heard_in(scenario, options), over_phone=_is_telephoned(scenario)),
         stream(seed, "server"),
         ServerSettings.for_dialect(provider, {**scenario.server, **options.server}),
     )
@@ -322,6 +322,10 @@ def _far_end(place: _Place, rate_hz: int) -> FarEnd | None:
     return FarEnd(callee, place.scenario.lines, rate_hz, stream(place.seed, "callee")) if callee else None
 
 
+def _is_telephoned(scenario: Scenario) -> bool:
+    return scenario.callee is not None and scenario.callee.hiss_dbfs is not None
+
+
 @cache
 def _others() -> Mapping[str, Recording]:
     """What can be heard beside an app's own lines."""
@@ -329,9 +333,13 @@ def _others() -> Mapping[str, Recording]:
 
 
 @cache
-def _ear(directory: Path, others: tuple[str, ...]) -> Ear:
-    """An ear for an agent's and its callers' lines, and for these of rooms and phone trees."""
-    return Ear([*Speech.load(directory).values(), *(_others()[line_id] for line_id in others)])
+def _ear(directory: Path, others: tuple[str, ...], *, over_phone: bool = False) -> Ear:
+    """An ear for an agent's and its callers' lines, and for these of rooms and phone trees.
+
+    With ``over_phone`` it knows all but the agent's as they come over a telephone.
+    """
+    lines = [*Speech.load(directory).values(), *(_others()[line_id] for line_id in others)]
+    return Ear(as_telephoned(line) if over_phone and line.kind != "agent" else line for line in lines)
 
 
 def _heard_in(scenario: Scenario, options: Options) -> tuple[str, ...]:

@@ -44,10 +44,16 @@ TREE = Tree(
 
 
 def call(
-    answers: str, *heard: tuple[Ms, PCM], until_ms: Ms = 60_000, hold_s: int = 8, rings: int = 0, seed: int = 1
+    answers: str,
+    *heard: tuple[Ms, PCM],
+    until_ms: Ms = 60_000,
+    hold_s: int = 8,
+    rings: int = 0,
+    seed: int = 1,
+    hiss_dbfs: int | None = None,
 ) -> tuple[FarEnd, PCM]:
     """A call in which these sounds arrive, each from its instant on; the far end, and all that it sent."""
-    far = FarEnd(Callee(TREE, answers, rings, hold_s), LINES, RATE_HZ, random.Random(seed))
+    far = FarEnd(Callee(TREE, answers, rings, hold_s, hiss_dbfs), LINES, RATE_HZ, random.Random(seed))
     ear = np.zeros(until_ms * RATE_HZ // 1000, np.int16)
     for at_ms, samples in heard:
         at = at_ms * RATE_HZ // 1000
@@ -167,3 +173,13 @@ def test_an_ear_knows_all_that_the_far_end_sends() -> None:
         for span in far.book.spans:
             heard = ear.listen(sent[span.started_ms * 8 : min(span.ended_ms, span.started_ms + 5_000) * 8], RATE_HZ)
             assert {word.line_id for word in heard} == {span.line_id} - {None}, span
+
+
+def test_c070_a_telephone_hisses_for_the_whole_call_and_passes_its_band_only() -> None:
+    """C070: noise at -42 dBFS between the words, from the first frame to the last."""
+    far, sent = call("mailbox", until_ms=14_000, hiss_dbfs=-42)
+    pause = sent[10_200 * 8 : 13_800 * 8]
+    assert abs(level_dbfs(pause) + 42) <= 1
+    power = np.abs(np.fft.rfft(pause.astype(np.float64))) ** 2
+    assert power[: 150 * len(pause) // RATE_HZ].mean() < power[500 * len(pause) // RATE_HZ :].mean() / 1000
+    assert told(far) == told(call("mailbox", until_ms=14_000)[0])

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 HOLD_S = 30
 LONGEST_HOLD_S = 6 * 3600
 RINGS = 1
+HISS_DBFS = (-90, -30)
+"""From how soft to how loud a line may hiss."""
 
-KEYS = ("tree", "answers", "rings", "hold_s")
+KEYS = ("tree", "answers", "rings", "hold_s", "hiss_dbfs")
 REQUIRED = ("tree",)
 
 
@@ -33,6 +35,8 @@ class Callee:
     """How often it rings before."""
     hold_s: int = HOLD_S
     """Music in every queue, in all."""
+    hiss_dbfs: int | None = None
+    """How loud the line hisses, over which only 300 to 3400 Hz come then; None for a line that changes nothing."""
 
 
 def read_callee(field: Field, locate: Callable[[Field], Path], speech: Speech) -> Callee:
@@ -44,4 +48,5 @@ def read_callee(field: Field, locate: Callable[[Field], Path], speech: Speech) -
         parts["answers"].choice(tree.nodes) if "answers" in parts else tree.answers,
         parts["rings"].whole(0, 100) if "rings" in parts else RINGS,
         parts["hold_s"].whole(0, LONGEST_HOLD_S) if "hold_s" in parts else HOLD_S,
+        parts["hiss_dbfs"].whole(*HISS_DBFS) if "hiss_dbfs" in parts else None,
     )

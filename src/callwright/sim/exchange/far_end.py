@@ -9,14 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from callwright.audio.dtmf import KeyDetector, KeyHeard
 from callwright.audio.formats import FRAME_MS, PCM
 from callwright.audio.levels import level_dbfs
+from callwright.audio.mix import saturated
 from callwright.ids import Ms
 from callwright.sim.caller import AUDIBLE_DBFS, silent_frame
-from callwright.sim.exchange.sounds import framed
+from callwright.sim.exchange.sounds import as_telephoned, framed
 from callwright.sim.exchange.tree import HoldMusic, Part, Sound, Wait
 from callwright.sim.exchange.walker import Stage, Walker
+from callwright.sim.phone import hiss
 from callwright.sim.record import CallerLine, FarBook, FarKind, FarSpan
 
 if TYPE_CHECKING:
@@ -35,7 +39,7 @@ class FarEnd:
     """Answers one call; implements `callwright.sim.line.Caller`.
 
     ``lines`` has what the callee's tree sounds like, ``rate_hz`` is the line's rate, and ``chance`` says where in the
-    music each stretch of it begins.
+    music each stretch of it begins, and how the line hisses.
     """
 
     def __init__(self, callee: Callee, lines: Mapping[str, Recording], rate_hz: int, chance: Random) -> None:
@@ -44,6 +48,7 @@ class FarEnd:
         self._rate_hz = rate_hz
         self._chance = chance
         self._silence = silent_frame(rate_hz)
+        self._hiss = None if callee.hiss_dbfs is None else hiss(callee.hiss_dbfs, rate_hz, chance)
         self._walker = Walker(callee.tree, callee.answers, callee.rings, callee.hold_s * 1000, self._length_ms)
         self._keys = _Keys(rate_hz)
         self._spans: list[FarSpan] = []
@@ -81,10 +86,20 @@ class FarEnd:
         if self._walker.began_ms != self._stretch.began_ms or self._walker.part is not self._stretch.part:
             self._spans += self._stretch.spans()
             self._stretch = self._stretch_at(now_ms)
-        return self._stretch.frame(is_audible=is_audible)
+        frame = self._stretch.frame(is_audible=is_audible)
+        return frame if self._hiss is None else self._hissing(frame, self._hiss, now_ms)
+
+    def _hissing(self, frame: PCM, hiss: PCM, now_ms: Ms) -> PCM:
+        at = now_ms * self._rate_hz // 1000 % len(hiss)
+        return saturated(np.add(frame, hiss[at : at + len(frame)], dtype=np.float64))
+
+    def _audio(self, line_id: str, *, is_loop: bool) -> PCM:
+        """What is sent of a line."""
+        line = self._lines[line_id] if self._hiss is None else as_telephoned(self._lines[line_id])
+        return framed(line, self._rate_hz, is_loop=is_loop)
 
     def _length_ms(self, line_id: str) -> Ms:
-        return len(framed(self._lines[line_id], self._rate_hz, is_loop=False)) // len(self._silence) * FRAME_MS
+        return len(self._audio(line_id, is_loop=False)) // len(self._silence) * FRAME_MS
 
     def _stretch_at(self, now_ms: Ms) -> _Stretch:
         """What begins now."""
@@ -92,7 +107,7 @@ class FarEnd:
         at, audio = 0, self._silence
         if isinstance(part, (Sound, HoldMusic)):
             is_loop = isinstance(part, HoldMusic) or part.lasts_ms is not None
-            audio = framed(self._lines[part.line_id], self._rate_hz, is_loop=is_loop)
+            audio = self._audio(part.line_id, is_loop=is_loop)
         if _kind(part) == "music":
             at = self._chance.randrange(len(audio) // len(self._silence)) * len(self._silence)
         return _Stretch(part, place, now_ms, audio, at, len(self._silence))

@@ -6,6 +6,7 @@ Tones are recordings of kind ``music``, so that an ear can know them: a tone is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 
@@ -17,6 +18,7 @@ from callwright.audio.progress import Rhythm
 from callwright.audio.resample import resample
 from callwright.ids import Ms
 from callwright.sim.exchange.tree import BEEP, BUSY, RINGING
+from callwright.sim.phone import over_phone
 from callwright.sim.speech import RATE_HZ, Recording, Word
 
 _WORD_MS: Ms = 500
@@ -35,6 +37,14 @@ def _tone(name: str, rhythm: Rhythm) -> Recording:
     word, ends = f"[{name}]", [*range(0, rhythm.on_ms, _WORD_MS), rhythm.on_ms]
     words = tuple(Word(word, begin, end) for begin, end in pairwise(ends))
     return Recording(name, "nobody", "music", " ".join([word] * len(words)), pcm, words)
+
+
+@cache
+def as_telephoned(line: Recording) -> Recording:
+    """A line as it comes over a telephone."""
+    pcm = over_phone(line.pcm, RATE_HZ)
+    pcm.flags.writeable = False
+    return replace(line, pcm=pcm)
 
 
 @cache
