@@ -48,6 +48,15 @@ def test_an_echo_upside_down_is_one() -> None:
     assert looks(late(far, 320) * -0.3, far)[-1] == pytest.approx(320, abs=1)
 
 
+def test_a_finder_that_rests_looks_at_once_at_what_it_was_given() -> None:
+    far = noise(2, 1)
+    finder = DelayFinder(RATE_HZ)
+    frames = [slice(at, at + FRAME) for at in range(0, len(far), FRAME)]
+    pairs = [(late(far, 320)[frame].astype(np.int16), far[frame].astype(np.int16)) for frame in frames]
+    assert [finder.take(*pair, rests=True) for pair in pairs[:170]] == [None] * 170
+    assert [finder.take(*pair) for pair in pairs[170:]][-1] == pytest.approx(320, abs=1)
+
+
 def test_of_two_like_echoes_the_one_that_was_found_stays() -> None:
     """A car's window reflects; which of the two is stronger for a moment says nothing of the loudspeaker."""
     far = noise(4, 1)

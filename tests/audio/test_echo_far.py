@@ -18,18 +18,20 @@ def tone(at: np.ndarray) -> np.ndarray:
     return np.asarray(10_000 * np.sin(2 * np.pi * at / 16), np.float32)
 
 
-def filled() -> tuple[FarEnd, int]:
+def filled(frames: int = 10) -> tuple[FarEnd, int]:
     """A far end that heard a tone of an eighth of half the rate, and for how many samples."""
     far = FarEnd(FRAME, DELAY_MAX, READ)
-    heard = 10 * FRAME
+    heard = frames * FRAME
     for at in range(0, heard, FRAME):
         far.push(tone(np.arange(at, at + FRAME)))
     return far, heard
 
 
+@pytest.mark.parametrize("frames", range(8, 24))
 @pytest.mark.parametrize("delay", [0, 1, 399])
-def test_a_whole_delay_gives_the_samples_themselves(delay: int) -> None:
-    far, heard = filled()
+def test_a_whole_delay_gives_the_samples_themselves(delay: int, frames: int) -> None:
+    """However much was heard before."""
+    far, heard = filled(frames)
     far.move(delay)
     expected = tone(np.arange(heard - READ, heard) - delay)
     np.testing.assert_allclose(far.read(READ), expected, atol=0.01)

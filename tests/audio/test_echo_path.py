@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -26,9 +27,10 @@ def missed(path: EchoPath, index: int, late: int = 0) -> np.ndarray:
     return ECHO[index * FRAME : (index + 1) * FRAME] - path.predict()
 
 
-def taught(caller: np.ndarray) -> EchoPath:
+def taught(caller: np.ndarray, lessons: int = 299) -> EchoPath:
     path = EchoPath(FRAME, PARTITIONS)
-    for index in range(1, 300):
+    for lesson in range(lessons):
+        index = 1 + lesson % 299
         path.learn(missed(path, index) + caller[index * FRAME : (index + 1) * FRAME])
     return path
 
@@ -50,6 +52,17 @@ def test_a_path_is_learned() -> None:
 def test_a_caller_slows_the_learning_and_does_not_undo_it() -> None:
     """He is as loud as the far end, three times as loud as the echo."""
     assert left(3_000) < 0.3
+
+
+def test_a_path_that_is_known_learns_from_every_other_frame() -> None:
+    path = taught(0 * FAR, lessons=1_000)
+    known = [path.predict()]
+    for _ in range(4):
+        path.learn(FAR[:FRAME])  # it misses much: each lesson shows
+        known.append(path.predict())
+    changes = [bool((before != after).any()) for before, after in pairwise(known)]
+    assert sorted(changes) == [False, False, True, True]
+    assert changes[0] != changes[1]
 
 
 @pytest.mark.parametrize("samples", [-30, 30])

@@ -1,7 +1,8 @@
 """How late an echo comes: found by comparing both streams, whatever the filter believes.
 
-Every 100 ms the last half second of the microphone is correlated with the last second of the far end, at 4 kHz and
-with flat spectra, so that an echo stands out as one sharp peak. It is believed when several looks in a row agree.
+Every 100 ms, unless the delay is known to be right, the last half second of the microphone is correlated with the last
+second of the far end, at 4 kHz and with flat spectra, so that an echo stands out as one sharp peak. It is believed when
+several looks in a row agree.
 """
 
 from __future__ import annotations
@@ -49,14 +50,17 @@ class DelayFinder:
         self._new: list[tuple[PCM, PCM]] = []
         self._near = np.zeros(_FAR, np.float32)
         self._far = np.zeros(_FAR, np.float32)
-        self._cross = np.zeros(_NEAR + 1, np.complex128)
-        self._near_power = np.zeros(_NEAR + 1)
-        self._far_power = np.zeros(_NEAR + 1)
+        self._cross = np.zeros(_NEAR + 1, np.complex64)
+        self._near_power = np.zeros(_NEAR + 1, np.float32)
+        self._far_power = np.zeros(_NEAR + 1, np.float32)
         self._peaks: list[float] = []
         self._held: Samples | None = None
 
-    def take(self, near: PCM, far: PCM) -> float | None:
-        """Add a frame of both (int16, 10 ms); the delay in their samples where a look has just confirmed one."""
+    def take(self, near: PCM, far: PCM, *, rests: bool = False) -> float | None:
+        """Add a frame of both (int16, 10 ms); the delay in their samples where a look has just confirmed one.
+
+        While it ``rests``, as the delay is known to be right, it only keeps what it is given.
+        """
         self._new.append((near.copy(), far.copy()))
         if len(self._new) * len(near) < self._every:
             return None
@@ -66,10 +70,11 @@ class DelayFinder:
             fresh = down.process(np.concatenate(stream))
             kept[: -len(fresh)] = kept[len(fresh) :]
             kept[-len(fresh) :] = fresh
-        return self._look()
+        return None if rests else self._look()
 
     def _look(self) -> float | None:
         near, far = np.fft.rfft(self._near * _WINDOW), np.fft.rfft(self._far)
+        mean: NDArray[np.inexact]
         for mean, now in (
             (self._cross, near * far.conj()),
             (self._near_power, near.real**2 + near.imag**2),
@@ -91,7 +96,7 @@ class DelayFinder:
         self._held = best
         return self._peaks[-1] * self._scale
 
-    def _strongest(self, size: NDArray[np.float64]) -> Samples:
+    def _strongest(self, size: NDArray[np.floating]) -> Samples:
         """Where the peak is: where it was, as long as nothing is much stronger."""
         best = int(size.argmax())
         if self._held is None:
@@ -101,7 +106,7 @@ class DelayFinder:
         return there if size[there] > _HOLDS * size[best] else best
 
 
-def _vertex(values: NDArray[np.float64], at: int) -> float:
+def _vertex(values: NDArray[np.floating], at: int) -> float:
     """How far from its largest sample a peak lies: the vertex of the parabola through three samples."""
     if not 0 < at < len(values) - 1:
         return 0.0

@@ -27,13 +27,19 @@ class FarEnd:
     def __init__(self, frame: Samples, delay_max: Samples, read_max: Samples) -> None:
         self._frame = frame
         self._delay_max = delay_max
-        self._samples = np.zeros(delay_max + read_max + 2 * _HALF, np.float32)  # the last `_HALF` stay zero: the future
+        self._kept = delay_max + read_max + _HALF
+        self._samples = np.zeros(2 * self._kept + _HALF, np.float32)
+        self._end = self._kept  # what is behind it is the future, and zero as far as it is read
         self.delay = 0.0
 
     def push(self, far: Floats) -> None:
         """Add one frame."""
-        self._samples[: -self._frame - _HALF] = self._samples[self._frame : -_HALF]
-        self._samples[-self._frame - _HALF : -_HALF] = far
+        if self._end + self._frame + _HALF > len(self._samples):
+            self._samples[: self._kept] = self._samples[self._end - self._kept : self._end]
+            self._samples[self._kept :] = 0
+            self._end = self._kept
+        self._samples[self._end : self._end + self._frame] = far
+        self._end += self._frame
 
     def move(self, samples: float) -> bool:
         """Read later by so many samples, or earlier; False where that is before 0 or past what is kept."""
@@ -44,14 +50,13 @@ class FarEnd:
     def read(self, count: Samples) -> Floats:
         """The last ``count`` samples, as they were `delay` samples ago."""
         whole, step = divmod(round(self.delay * _STEPS), _STEPS)
-        start = len(self._samples) - 2 * _HALF - whole - count
-        late: Floats = np.convolve(self._samples[start : start + count + 2 * _HALF - 1], _kernels()[step], "valid")
-        return late
+        start = self._end - _HALF - whole - count
+        return np.correlate(self._samples[start : start + count + 2 * _HALF - 1], _kernels()[step])
 
 
 @cache
 def _kernels() -> Floats:
-    """Windowed sincs that delay by 0 to 1 sample; shape (`_STEPS`, 2 * `_HALF`), reversed as a convolution wants it."""
+    """Windowed sincs that delay by 0 to 1 sample; shape (`_STEPS`, 2 * `_HALF`), in the order of the samples."""
     at = np.arange(2 * _HALF) - _HALF + np.arange(_STEPS)[:, None] / _STEPS
     taps = np.sinc(at) * np.cos(np.pi / 2 * at / _HALF) ** 2
-    return np.asarray(taps[:, ::-1], np.float32)
+    return np.asarray(taps, np.float32)

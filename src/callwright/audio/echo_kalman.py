@@ -22,6 +22,7 @@ from callwright.audio.echo_far import FarEnd, Floats
 from callwright.audio.echo_path import EchoPath
 from callwright.audio.echo_rest import Hush, Trust
 from callwright.audio.formats import PCM
+from callwright.audio.mix import saturated
 from callwright.ids import Ms, Samples
 
 TAIL_MS: Final[Ms] = 200
@@ -50,24 +51,35 @@ class Timing:
     _LAG_MAX: Final = 0.5
     _STEER: Final = 0.1
     _LEARN: Final = 2e-3
+    _SURE: Final = 10.0
+    """A prediction that has so many times the power of what it missed is right."""
 
     def __init__(self, frame: Samples) -> None:
         self._drift_max = _DRIFT_PPM_MAX * frame / 1e6
         self._along = 0.0
         self._steep = 0.0
+        self._loud = 0.0
+        self._missed = 0.0
         self.drift = 0.0
         """By how much later each frame comes than the one before it, in samples."""
 
     def correct(self, predicted: Floats, missed: Floats) -> float:
         """By how many samples later the next frame of the far end has to be read."""
-        slope = (predicted[2:] - predicted[:-2]) / 2
-        self._along = self._KEPT * self._along - float(missed[1:-1] @ slope)
-        self._steep = self._KEPT * self._steep + float(slope @ slope) + len(slope)
+        slope = predicted[2:] - predicted[:-2]  # over two samples
+        self._along = self._KEPT * self._along - float(missed[1:-1] @ slope) / 2
+        self._steep = self._KEPT * self._steep + float(slope @ slope) / 4 + len(slope)
         lag = min(max(self._along / self._steep, -self._LAG_MAX), self._LAG_MAX)
-        loud = float(predicted @ predicted)
-        lag *= loud / (loud + float(missed @ missed) + len(missed))
+        loud, left = float(predicted @ predicted), float(missed @ missed)
+        self._loud = self._KEPT * self._loud + loud
+        self._missed = self._KEPT * self._missed + left
+        lag *= loud / (loud + left + len(missed))
         self.drift = min(max(self.drift + self._LEARN * lag, -self._drift_max), self._drift_max)
         return self.drift + self._STEER * lag
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the prediction lately was right, so that the echo is where it was."""
+        return self._loud > self._SURE * self._missed
 
 
 class KalmanCanceller(FrameCanceller):
@@ -94,13 +106,14 @@ class KalmanCanceller(FrameCanceller):
 
     def cancel(self, near: PCM, far: PCM) -> PCM:
         """One frame of the near end without the echo."""
-        self._silent_ms = 0 if far.any() else self._silent_ms + ECHO_FRAME_MS
+        played = far.astype(np.float32)
+        loud = float(played @ played)
+        self._silent_ms = 0 if loud else self._silent_ms + ECHO_FRAME_MS
         if self._silent_ms > _FORGOTTEN_MS:
             self._far.move(self._timing.drift)  # the clocks drift on
             return near
-        played = far.astype(np.float32)
         self._far.push(played)
-        found = self._finder.take(near, far)
+        found = self._finder.take(near, far, rests=self._seat is not None and self._timing.is_sure)
         if found is not None and self._align(found):
             self._path.hear_again(self._far.read(self._span))
         else:
@@ -112,14 +125,13 @@ class KalmanCanceller(FrameCanceller):
             self._timing.drift = 0.0  # the end of what is kept: there the filter follows alone
         self._path.learn(missed)
         left = self._trust.take_out(heard, predicted)
-        if self._seat is not None or self._is_presumed(played):
+        if self._seat is not None or self._is_presumed(loud):
             left = self._hush.soften(left, self._path.expected)
-        out: PCM = np.rint(left).clip(-32768, 32767).astype(np.int16)
-        return out
+        return saturated(left)
 
-    def _is_presumed(self, played: Floats) -> bool:
+    def _is_presumed(self, loud: float) -> bool:
         """Whether the far end has spoken too little to be found, so that an echo is taken for granted."""
-        self._spoken_ms += ECHO_FRAME_MS * (float(played @ played) > len(played) * FAR_RMS**2)
+        self._spoken_ms += ECHO_FRAME_MS * (loud > self._frame * FAR_RMS**2)
         return self._spoken_ms < _PRESUMED_MS
 
     def _align(self, found: float) -> bool:

@@ -21,9 +21,14 @@ from callwright.ids import Samples
 
 Spectra = NDArray[np.complex64]
 
-_KEPT: Final = np.float32(0.999)
-"""What of the state is expected to be there still a frame later; the rest is the room's own change."""
-_KEPT_POWER: Final = _KEPT**2
+_EAGER: Final = 1_000
+"""Lessons that are taken frame by frame, from the start and once the response was moved. Then every other frame is one:
+what is left to learn is how the room changes."""
+_AT_ONCE: Final = 4
+"""Lessons after which the state fades, and partitions that are constrained then: one transform of several is cheaper
+than several."""
+_KEPT: Final = np.float32(0.999**_AT_ONCE)
+"""What of the state is expected to be there still so many frames later; the rest is the room's own change."""
 _AT_FIRST: Final = 0.1
 """Uncertainty of the first partition at the start: an echo of 30 % is no surprise. What an echo of 5 % is overrated by
 only keeps it soft until it is learned."""
@@ -39,8 +44,6 @@ _CALLER_ONSET: Final = 0.5
 _CALLER_LEAST: Final = 0.3
 _FLOOR: Final = 3.0
 """What a microphone makes by itself, in int16 steps. A filter that can be wrong by less has nothing to learn."""
-_AT_ONCE: Final = 4
-"""Partitions that are constrained together: one transform of several is cheaper than several."""
 
 
 class EchoPath:
@@ -60,7 +63,8 @@ class EchoPath:
         self._caller = np.zeros(bins, np.float32)
         self._late = (1 - 2 * (np.arange(bins) % 2)).astype(np.float32)  # a frame later, as a factor of a spectrum
         self._least = np.float32(frame * _FLOOR**2)
-        self._turn = 0
+        self._lessons = 0
+        self._rests = False  # every other frame, once enough is learned
         self.expected = 0.0
         """How much of the present frame's echo the prediction may have missed, as a sum of squares."""
 
@@ -82,54 +86,56 @@ class EchoPath:
 
     def _set(self, rows: int | slice, spectra: NDArray[np.complexfloating]) -> None:
         self._far[rows] = spectra
-        self._far_power[rows] = spectra.real**2 + spectra.imag**2
+        self._far_power[rows] = _power(spectra)
 
     def predict(self) -> Floats:
         """The echo in the present frame."""
-        spectrum = (self._path * self._far[self._newest : self._newest + self._count]).sum(axis=0)
-        return np.fft.irfft(spectrum)[self._frame :].astype(np.float32)
+        spectrum = np.add.reduce(self._path * self._far[self._newest : self._newest + self._count])
+        return np.fft.irfft(spectrum)[self._frame :].astype(np.float32, copy=False)
 
     def learn(self, missed: Floats) -> None:
         """Move the state by what of the present frame was not predicted: the caller, noise, and the filter's error."""
         rows = slice(self._newest, self._newest + self._count)
         far, power = self._far[rows], self._far_power[rows]
-        left = (self._unsure * power).sum(axis=0) / 2
-        self.expected = float(left.sum()) / self._frame
-        if float(left.max()) < self._least:
+        blame = self._unsure * power
+        left = np.add.reduce(blame) / 2
+        self.expected = float(np.add.reduce(left)) / self._frame
+        self._rests = not self._rests and self._lessons >= _EAGER
+        if self._rests or float(np.maximum.reduce(left)) < self._least:
             return
-        error = np.fft.rfft(missed, 2 * self._frame).astype(np.complex64) * self._late
-        gain = self._unsure / (left + self._caller_power(error, left))
+        error = np.fft.rfft(missed, 2 * self._frame).astype(np.complex64, copy=False) * self._late
+        all_power = left + self._caller_power(error, left)
         step = far.conj()
-        step *= error
-        step *= gain
+        step *= error / all_power
+        step *= self._unsure
         self._path += step
-        self._path *= _KEPT
-        self._constrain()
-        gain *= power
-        gain *= -_KEPT_POWER * _LESSON
-        gain += _KEPT_POWER
-        self._unsure *= gain
-        parts = self._path.view(np.float32)
-        parts = parts * parts
-        parts *= 1 - _KEPT_POWER
-        self._unsure += parts[:, ::2]
-        self._unsure += parts[:, 1::2]
+        blame *= -_LESSON / all_power
+        blame += 1
+        self._unsure *= blame
+        self._lessons += 1
+        if self._lessons % _AT_ONCE == 0:
+            first = self._lessons % self._count
+            self._fade()
+            self._constrain(slice(first, first + _AT_ONCE))
 
     def _caller_power(self, error: Spectra, left: Floats) -> Floats:
         """The near end's power in each bin, up at once and down slowly, less what the filter itself may have missed."""
-        power = error.real**2 + error.imag**2
-        share = self._caller / (left + self._caller + 1e-9)
-        now = np.maximum(share * (power + left) / 2, _CALLER_LEAST * power)
+        power = _power(error)
+        now = (power + left) * self._caller / (2 * (left + self._caller) + 1e-9)
+        now = np.maximum(now, _CALLER_LEAST * power)
         self._caller = np.maximum(_CALLER_KEPT * self._caller + (1 - _CALLER_KEPT) * now, _CALLER_ONSET * now)
         return self._caller + self._least
 
-    def _constrain(self) -> None:
-        """Keep some of the partitions to one frame each: what is beyond would be heard a frame late."""
-        self._turn = (self._turn + 1) % self._count
-        if self._turn % _AT_ONCE == 0:
-            some = slice(self._turn, self._turn + _AT_ONCE)
-            response = np.fft.irfft(self._path[some])
-            self._path[some] = np.fft.rfft(response[:, : self._frame], 2 * self._frame)
+    def _fade(self) -> None:
+        """Let the room change a little."""
+        self._path *= _KEPT
+        self._unsure *= _KEPT**2
+        self._unsure += (1 - _KEPT**2) * _power(self._path)
+
+    def _constrain(self, some: slice) -> None:
+        """Keep these partitions to one frame each: what is beyond would be heard a frame late."""
+        response = np.fft.irfft(self._path[some])
+        self._path[some] = np.fft.rfft(response[:, : self._frame], 2 * self._frame)
 
     def shift(self, samples: Samples) -> None:
         """Move the learned response later by so many samples, or earlier; of what comes in nothing is known yet."""
@@ -137,8 +143,15 @@ class EchoPath:
         halves = np.zeros((self._count, 2 * self._frame), np.float32)
         halves[:, : self._frame] = _moved(response, samples, np.zeros_like(response)).reshape(-1, self._frame)
         self._path[:] = np.fft.rfft(halves)
+        self._lessons = 0
         unsure = _moved(self._unsure, round(samples / self._frame), self._at_first)
         self._unsure = np.maximum(unsure, _UNSURE_AGAIN * self._at_first)
+
+
+def _power(spectra: NDArray[np.complexfloating]) -> Floats:
+    real, imag = spectra.real, spectra.imag
+    power: Floats = real * real + imag * imag
+    return power
 
 
 def _moved(values: Floats, by: int, new: Floats) -> Floats:

@@ -35,6 +35,8 @@ class Trust:
         self._along = self._KEPT * self._along + float(near @ predicted)
         self._size = self._KEPT * self._size + float(predicted @ predicted)
         before, self._part = self._part, min(max(2 * self._along / (self._size + 1.0), 0.0), 1.0)
+        if before == self._part == 1.0:
+            return near - predicted
         return near - predicted * (before + (self._part - before) * self._ramp)
 
 

@@ -38,6 +38,10 @@ def gain_factor(db: float) -> float:
     return float(10.0 ** (db / 20))
 
 
-def saturated(samples: NDArray[np.float64]) -> PCM:
+def saturated(samples: NDArray[np.floating]) -> PCM:
     """The samples (in int16 steps) as int16: rounded, and held at the limits where they are too loud."""
-    return np.rint(samples).clip(-32768, 32767).astype(np.int16)
+    whole = np.rint(samples)
+    np.minimum(whole, 32767, out=whole)
+    np.maximum(whole, -32768, out=whole)
+    rounded: PCM = whole.astype(np.int16)
+    return rounded

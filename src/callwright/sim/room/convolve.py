@@ -47,4 +47,4 @@ class Convolver:
         self._seen[self._newest] = np.fft.rfft(np.concatenate((self._before, samples)))
         self._before = samples
         turned = self._spectra[pieces - self._newest : 2 * pieces - self._newest]
-        return np.fft.irfft((self._seen * turned).sum(axis=0), 2 * len(samples))[len(samples) :]
+        return np.fft.irfft(np.add.reduce(self._seen * turned), 2 * len(samples))[len(samples) :]
