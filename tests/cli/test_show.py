@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from tests.measure.records import record_of
 
+from callwright.audio.echo import EchoReport
 from callwright.cli.show import (
     believed_words,
+    echo,
     edge_lane,
     edge_legend,
     goodbye,
@@ -157,3 +159,15 @@ def test_a_record_is_told_by_operation_attempt_and_telling() -> None:
     ]
     assert list(ledger(RECORD)) == ["nothing"]
     assert list(ledger(replace(RECORD, client="naive"))) == ["none: what naive knows ends with the call"]
+
+
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        (EchoReport(40, -5, 48), "canceller on, 40 ms late, clocks -5 ppm apart, 48 dB softer at the end"),
+        (EchoReport(erle_db=0), "canceller on, no delay found, 0 dB softer at the end"),
+        (EchoReport(), "canceller on, no delay found, nothing was played"),
+    ],
+)
+def test_a_canceller_is_told_with_the_delay_that_it_found(report: EchoReport, told: str) -> None:
+    assert echo(report) == told

@@ -121,7 +121,8 @@ class KalmanCanceller(FrameCanceller):
         predicted = self._path.predict()
         heard = near.astype(np.float32)
         missed = heard - predicted
-        if not self._far.move(self._timing.correct(predicted, missed)):
+        late = self._timing.drift if self._path.rests else self._timing.correct(predicted, missed)
+        if not self._far.move(late):
             self._timing.drift = 0.0  # the end of what is kept: there the filter follows alone
         self._path.learn(missed)
         left = self._trust.take_out(heard, predicted)

@@ -64,7 +64,8 @@ class EchoPath:
         self._late = (1 - 2 * (np.arange(bins) % 2)).astype(np.float32)  # a frame later, as a factor of a spectrum
         self._least = np.float32(frame * _FLOOR**2)
         self._lessons = 0
-        self._rests = False  # every other frame, once enough is learned
+        self.rests = False
+        """Whether the present frame is no lesson."""
         self.expected = 0.0
         """How much of the present frame's echo the prediction may have missed, as a sum of squares."""
 
@@ -90,6 +91,7 @@ class EchoPath:
 
     def predict(self) -> Floats:
         """The echo in the present frame."""
+        self.rests = not self.rests and self._lessons >= _EAGER
         spectrum = np.add.reduce(self._path * self._far[self._newest : self._newest + self._count])
         return np.fft.irfft(spectrum)[self._frame :].astype(np.float32, copy=False)
 
@@ -100,8 +102,7 @@ class EchoPath:
         blame = self._unsure * power
         left = np.add.reduce(blame) / 2
         self.expected = float(np.add.reduce(left)) / self._frame
-        self._rests = not self._rests and self._lessons >= _EAGER
-        if self._rests or float(np.maximum.reduce(left)) < self._least:
+        if self.rests or float(np.maximum.reduce(left)) < self._least:
             return
         error = np.fft.rfft(missed, 2 * self._frame).astype(np.complex64, copy=False) * self._late
         all_power = left + self._caller_power(error, left)

@@ -22,6 +22,7 @@ from callwright.sim.speech import normalise
 from callwright.sim.world import OURS
 
 if TYPE_CHECKING:
+    from callwright.audio.echo import EchoReport
     from callwright.ids import Ms
     from callwright.measure.figures import CallFigures, HeardFarewell, HeardReply
     from callwright.sim.record import CallRecord
@@ -266,6 +267,8 @@ def _edges(played: Played) -> Iterator[Text]:
     for number, farewell in enumerate(figures.farewells, 1):
         what = goodbye(record, figures, farewell, is_last=number == len(figures.farewells))
         yield Text.assemble(("goodbye ", "dim"), what)
+    if record.echo is not None:
+        yield Text.assemble(("echo    ", "dim"), echo(record.echo))
     ended = f"{_clock(record.ended_ms)} by the {record.ended_by}: {record.ended_because}"
     yield Text.assemble(("ended   ", "dim"), ended)
 
@@ -274,6 +277,14 @@ def _hold(played: Played) -> Iterator[Text]:
     """Where a call that the agent makes was, and how it waited."""
     if played.heard.far:
         yield from hold(played.record, played.heard.far, played.run.figures)
+
+
+def echo(report: EchoReport) -> str:
+    """What the canceller found, and how much softer it made it lately."""
+    softer = "nothing was played" if report.erle_db is None else f"{report.erle_db} dB softer at the end"
+    if report.delay_ms is None:
+        return f"canceller on, no delay found, {softer}"
+    return f"canceller on, {report.delay_ms} ms late, clocks {report.drift_ppm} ppm apart, {softer}"
 
 
 def _books(record: CallRecord) -> Iterator[Text]:

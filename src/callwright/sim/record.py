@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from callwright.audio.dtmf import KeyHeard
+    from callwright.audio.echo import EchoReport
     from callwright.core.heard import Turn
     from callwright.sim.models import Clip, HistoryItem
     from callwright.sim.speech import Word
@@ -254,5 +255,7 @@ class CallRecord:
     """Where provider and record do not agree, or a card number was kept, in our own client's calls."""
     far: FarBook | None = None
     """The far end's book, in a call that the agent makes; None in one that it takes."""
+    echo: EchoReport | None = None
+    """What the client's canceller knew of the echo in the end; None where there is no canceller."""
     tool_calls_kept: tuple[bool, ...] | None = None
     """Of each tool call, whether the server's history had it at the end; None if it was not asked, or did not say."""

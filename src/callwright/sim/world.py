@@ -256,7 +256,8 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     caller = _far_end(place, settings.stream_format.rate_hz) or ScriptedCaller(
         script, scenario.lines, settings.stream_format.rate_hz, session.tool_of
     )
-    line = SimulatedLine(settings.until(scenario.ends_ms), caller, _microphone(place, settings))
+    microphone = _microphone(place, settings)
+    line = SimulatedLine(settings.until(scenario.ends_ms), caller, microphone)
     async with place.reach(session, line) as direct:
         audit = Audit(direct) if options.audit else None
         connector = Network(audit or direct, options.network(scenario.connection), lambda: line.now_ms)
@@ -305,6 +306,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         anomalies=result.anomalies,
         effects_expected=scenario.expect.effects,
         action_tools=tuple(name for name, tool in agent.tools.items() if tool.action),
+        echo=microphone.canceller.report if microphone and microphone.canceller else None,
         tool_calls_kept=audit.kept if audit else None,
         shown=tuple(name for name in BEHAVIORS if name in model.shown),
         far=caller.book if isinstance(caller, FarEnd) else None,
