@@ -6,8 +6,10 @@ import copy
 from typing import Any
 
 from callwright.core.consent import CONSENT
+from callwright.core.giveup import GIVE_UP
 from callwright.core.goodbye import GOODBYE
 from callwright.core.heard import HEARING
+from callwright.core.hold import HOLD
 from callwright.core.keeping import KEEPING
 from callwright.core.keys import KEYS
 from callwright.core.lull import LULL
@@ -20,7 +22,7 @@ from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
-CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, LULL, KEYS, NOTICE, KEEPING, TOLD, CONSENT)
+CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, LULL, KEYS, HOLD, GIVE_UP, NOTICE, KEEPING, TOLD, CONSENT)
 TABLES: tuple[Table[Any, Any], ...] = (*CALL, OPERATION)
 
 

@@ -9,6 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.core.drive import (
     BOTH_LINES,
     CANCELLED,
+    K1,
     MARKS,
     R1,
     A,
@@ -52,7 +53,7 @@ def test_the_table_is_the_one_that_is_meant():
 def test_c060_quiet_keys_quiet(reports):
     call = Call(reports)
     call.reply(R1, A, 1_000, "I press two.", speed=10)
-    call.at(500, on.KeysRequested("2"))
+    call.at(500, on.KeysRequested(K1, "2"))
     call.at(3_000)
     assert call.times(do.PressKeys) == [1_000 + QUIET_MS]
     assert call.times(do.AnswerKeys) == [1_000 + QUIET_MS + KEY_MS]
@@ -62,7 +63,7 @@ def test_c060_quiet_keys_quiet(reports):
 def test_c060_the_quiet_before_keys_counts_from_the_ear():
     call = Call(latency_ms=300)
     call.reply(R1, A, 1_000, "I press two.", speed=10)
-    call.at(500, on.KeysRequested("2"))
+    call.at(500, on.KeysRequested(K1, "2"))
     call.at(3_000)
     assert call.times(do.PressKeys) == [1_300 + QUIET_MS]
 
@@ -70,7 +71,7 @@ def test_c060_the_quiet_before_keys_counts_from_the_ear():
 def test_a_line_that_tells_nothing_keeps_no_key_for_long():
     call = Call(FakeLine(MARKS, lost_marks=range(1, 999), tells_keys=False))
     call.at(0, on.ResponseStarted(R1), audio(R1, A, 1_000))
-    call.at(500, on.KeysRequested("2"))
+    call.at(500, on.KeysRequested(K1, "2"))
     call.at(20_000)
     assert call.times(do.PressKeys) == [500 + STUCK_MS + QUIET_MS]
     assert call.done(do.AnswerKeys) == [do.AnswerKeys(KeysFate.UNCONFIRMED)]
@@ -83,7 +84,7 @@ def test_a_line_that_tells_nothing_keeps_no_key_for_long():
 
 def test_keys_that_a_line_could_not_press_are_not_among_those_that_were():
     call = Call(FakeLine(MARKS, tells_keys=False))
-    call.at(0, on.KeysRequested("1"), on.KeysRequested("2"))
+    call.at(0, on.KeysRequested(K1, "1"), on.KeysRequested(K1, "2"))
     call.at(300, on.KeysPressed(has_failed=True))
     call.at(600, on.KeysPressed())
     assert call.done(do.AnswerKeys) == [do.AnswerKeys(KeysFate.FAILED), do.AnswerKeys(KeysFate.PRESSED)]
@@ -94,7 +95,7 @@ def test_keys_that_a_line_could_not_press_are_not_among_those_that_were():
 @pytest.mark.parametrize("at_ms", [0, 100, 300, 450])
 def test_the_end_of_the_call_ends_them(at_ms):
     call = Call()
-    call.at(0, on.KeysRequested("1"), on.KeysRequested("2"))
+    call.at(0, on.KeysRequested(K1, "1"), on.KeysRequested(K1, "2"))
     call.at(at_ms, on.LineClosed("caller", "hung up"))
     fates = [command.fate for command in call.done(do.AnswerKeys)]
     assert len(fates) == 2
@@ -119,7 +120,7 @@ class KeysAndReplies(RuleBasedStateMachine):
     @rule(keys=st.text("0123456789*#", min_size=1, max_size=4))
     def keys_are_asked_for(self, keys):
         self.asked.append(keys)
-        self.give(on.KeysRequested(keys))
+        self.give(on.KeysRequested(K1, keys))
 
     @precondition(lambda self: self.open is None)
     @rule(ms=st.sampled_from([100, 700]))

@@ -284,6 +284,7 @@ NOT_WORDS = {
     *(
         "ToolFinished.outcome",
         "AnswerKeys.fate",
+        "KeysRequested.tool_call_id",
         "ToolFinished.raised",
         "FactChanged.op_id",
         "TruncateItem.item_id",

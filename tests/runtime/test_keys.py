@@ -18,6 +18,7 @@ from tests.runtime.calls import (
     calls,
     delta,
     ended,
+    expect,
     reply,
     speech_started,
     speech_stopped,
@@ -238,3 +239,60 @@ def test_a_card_number_that_is_keyed_in_is_in_no_trace() -> None:
     taken = press(*pressing("4111111111111111"), hang_up_ms=6_000)
     assert "".join(key.key for key in heard(taken)) == "4111111111111111"
     assert b"4111111111111111" not in taken.result.trace
+
+
+# --- the call as a whole ---------------------------------------------------------------------------------------------
+
+
+@caller.tool(after=cw.AfterOutput.SILENCE)
+async def wait(ctx: cw.Context[None]) -> str:
+    """Say nothing."""
+    return "waiting"
+
+
+def turn(item_id: str, ms: Ms = 600) -> tuple[ModelStep, ...]:
+    return speech_started(item_id), after(ms), speech_stopped(item_id), after(100)
+
+
+def test_a_call_tells_how_it_went_through_menus_and_queues_and_what_came_of_it() -> None:
+    goodbye = calls("end_call", "k3", "r4", '{"result": "ready after two", "reason": "done", "goodbye": "Bye."}')
+    taken = press(
+        *turn("u1"), *pressing("2"), after(1_000),
+        *turn("u2"), started("r2"), calls("wait", "k2", "r2"), ended("r2"), after(1_000),
+        *turn("u3"), *reply("Hello.", 600, "b", "r3"), after(800),
+        *turn("u4"), started("r4"), delta(400, "c", "r4"), written("Bye.", "c", "r4"), goodbye, ended("r4"),
+        hang_up_ms=20_000, is_whole=False,
+    )  # fmt: skip
+    hold = taken.result.hold
+    assert hold is not None
+    assert [each.phase.value for each in hold.phases] == ["ringing", "menu", "queue", "person", "over"]
+    assert (hold.keys_pressed, hold.max_hold_reached) == ("2", False)
+    assert hold.phases[2].since_ms - hold.phases[1].since_ms == pytest.approx(1_100, abs=60)
+    assert hold.on_hold_ms == hold.phases[3].since_ms - hold.phases[2].since_ms
+    assert taken.result.result == "ready after two"
+    assert taken.result.connection_micro_usd == taken.result.connected_ms * 20_000 // 60_000
+    assert taken.model.of("response.create") == []
+
+
+def test_of_a_call_of_which_no_word_may_be_kept_no_result_is_told() -> None:
+    class PersonsLine(SimulatedLine):
+        reaches_person = True
+
+    goodbye = calls("end_call", "k3", "r4", '{"result": "ready after two", "reason": "done", "goodbye": "Bye."}')
+    last = started("r4"), delta(400, "c", "r4"), written("Bye.", "c", "r4"), goodbye, ended("r4")
+    taken = press(*pressing("31337"), after(2_000), *last, make_line=PersonsLine, hang_up_ms=9_000, is_whole=False)
+    assert taken.result.result == ""
+    assert b"31337" not in taken.result.trace
+    assert taken.result.hold is not None
+    assert len(taken.result.hold.keys_pressed) == 5, "who made the call is told; it is no record of it"
+
+
+def test_a_call_that_waits_for_too_long_is_given_up() -> None:
+    waiting = started(), calls("wait", "k1"), ended(), expect("response.create")
+    taken = press(*waiting, max_hold_ms=2_000, hang_up_ms=30_000, is_whole=False)
+    assert taken.result.ending == cw.Ending("agent", "gave up after 2 s on hold")
+    assert taken.result.hold is not None
+    assert taken.result.hold.max_hold_reached
+    assert len(taken.model.of("response.create")) == 1
+    with pytest.raises(cw.UsageError, match="max_hold_ms is 0"):
+        press(*waiting, max_hold_ms=0)

@@ -1,19 +1,21 @@
 """Where a reply is asked for: whoever wants one comes here, and the floor, the model and the silence are looked at.
 
 ``turns`` says when a reply may be asked for, ``toolcalls`` and ``told`` when there is something to say, ``lull`` when
-nobody says anything; ``stalls`` frees a floor that nobody else would. Here these wishes become one request, and what
-became of it goes back to all of them.
+nobody says anything, ``giveup`` when one has waited on hold for long enough; ``stalls`` frees a floor that nobody else
+would. Here these wishes become one request, and what became of it goes back to all of them. An agent that has answered
+with silence is not asked why it says nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 from callwright.core.commands import PostFacts, RequestReply
+from callwright.core.giveup import GiveUp
+from callwright.core.giveup import Stage as GivingUp
+from callwright.core.hold import Hold
 from callwright.core.lull import Lull, Stage
-from callwright.core.notes import END_IT
+from callwright.core.notes import END_IT, give_up_of
 from callwright.core.outgoing import Outgoing
-from callwright.core.plan import Ending
+from callwright.core.plan import CallPlan, Ending
 from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
 from callwright.core.toolcalls import ToolCalls
@@ -31,17 +33,20 @@ class Asking:
         turns: Turns,
         tools: ToolCalls,
         telling: Tellings,
+        hold: Hold,
         out: Outgoing,
-        actions: Container[str],
+        plan: CallPlan,
     ) -> None:
-        """All of these are the session's; it goes on using them. ``actions`` are the tools that do something."""
+        """All of these are the session's; it goes on using them."""
         self.lull = lull
         self.stalls = stalls
         self._turns = turns
         self._tools = tools
         self.telling = telling
+        self.hold = hold
         self._out = out
-        self._actions = actions
+        self.give_up = GiveUp(plan.max_hold_ms)
+        self._actions = plan.actions
         self._is_for_outcome = False
         """Whether nothing but an outcome wants the reply: then what it was worth decides what follows."""
         self._latest: EventId | None = None
@@ -62,15 +67,17 @@ class Asking:
             self._is_for_outcome = True
             self._turns.want_reply()
 
-    def ask(self, now_ms: Ms, *, is_line_quiet: bool, at_ear_ms: Ms) -> Ending | None:
+    def ask(self, now_ms: Ms, *, is_line_quiet: bool, is_leaving: bool, at_ear_ms: Ms) -> Ending | None:
         """Ask for a reply where one is wanted and may be asked for; the ending where it is no use any more.
 
-        ``is_line_quiet`` says that no reply is played and no goodbye is pending; the last one is heard at
-        ``at_ear_ms``.
+        ``is_line_quiet`` says that nothing is played, ``is_leaving`` that a goodbye is pending; the last reply is heard
+        at ``at_ear_ms``.
         """
+        if self._has_waited_enough(now_ms, is_leaving=is_leaving):
+            return Ending("agent", f"gave up after {self.give_up.max_hold_s} s on hold")
         if self.lull.stage is not Stage.CALM:
-            is_free = self._turns.floor is Floor.QUIET and not self._turns.may_ask()
-            is_quiet = is_free and is_line_quiet and not self.telling.is_telling()
+            is_free = self._turns.floor is Floor.QUIET and not (self._turns.may_ask() or self.hold.stays_silent)
+            is_quiet = is_free and is_line_quiet and not is_leaving and not self.telling.is_telling()
             self._break(now_ms, is_quiet=is_quiet, at_ear_ms=at_ear_ms)
             if is_quiet and self.lull.stage is Stage.GONE:
                 return Ending("model", "it gave no reply, as often as it was asked for one")
@@ -81,6 +88,14 @@ class Asking:
             self._latest = self._out.next_id()
             self._out.request(RequestReply(self._latest))
         return None
+
+    def _has_waited_enough(self, now_ms: Ms, *, is_leaving: bool) -> bool:
+        """Ask the model to give up where waiting has lasted long enough; true if it had its time for that."""
+        stage = self.give_up.look(self.hold.waits_since_ms, now_ms, is_leaving=is_leaving)
+        if stage is GivingUp.ASKED:
+            self._out.request(PostFacts(self._out.next_id(), give_up_of(self.give_up.max_hold_s)))
+            self.want()
+        return stage is GivingUp.DONE
 
     def _break(self, now_ms: Ms, *, is_quiet: bool, at_ear_ms: Ms) -> None:
         """Want a reply if the silence has lasted too long."""
@@ -102,7 +117,8 @@ class Asking:
 
     def timer(self, now_ms: Ms) -> None:
         """See whether a reply that is due has begun."""
-        if not self._turns.timer(now_ms):
+        is_silent = self.hold.stays_silent
+        if not self._turns.timer(now_ms, is_wanted=not is_silent) or is_silent:
             return
         self._out.note("a reply that was due has not begun")
         self._is_for_outcome = False

@@ -249,6 +249,7 @@ class ToolFinished:
 class KeysRequested:
     """A tool asks for keys of the telephone to be pressed; its answer is one ``AnswerKeys``."""
 
+    tool_call_id: ToolCallId
     keys: str
 
 

@@ -29,6 +29,8 @@ class Leave:
     ) -> None:
         """All of these are the session's; it goes on using them."""
         self.goodbye = goodbye
+        self.end_call: ToolCalled | None = None
+        """The call of a tool that ends, or has ended, the call; None while none does."""
         self._lull = lull
         self._tools = tools
         self._playout = playout
@@ -48,6 +50,7 @@ class Leave:
 
     def begin(self, event: ToolCalled, now_ms: Ms) -> None:
         """The model called a tool that ends the call; its function is being run."""
+        self.end_call = event
         said_ms = self._playout.received_ms(event.response_id)
         ending = Ending("agent", f"{event.name} has not returned")
         self._lull.leaves()
@@ -75,6 +78,7 @@ class Leave:
         """The call goes on, and the model is told so. No effect while nothing is pending."""
         if self.goodbye.is_pending:
             self.goodbye.withdraw(now_ms)
+            self.end_call = None
             self._lull.taken_back()
             self._out.add(UnwatchCaller())
             self._settle(lambda tool: call_is_open(why, tool), now_ms)

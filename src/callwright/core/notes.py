@@ -33,6 +33,14 @@ END_IT = json.dumps(
     {"call": "still open", "next": "Nothing is left to tell. Say goodbye and end the call, in one reply."}
 )
 """What the model is told when its goodbye was taken back, and what it was taken back for is through."""
+
+
+def give_up_of(waited_s: int) -> str:
+    """What the model is told when it has waited on hold for as long as it may."""
+    then = "Nobody has come. Say briefly that you cannot wait any longer, and end the call, in one reply."
+    return json.dumps({"call": "on hold", "waited": f"{waited_s} s", "next": then})
+
+
 _WRONGLY: Mapping[Said, str] = {
     Said.DONE: "is done",
     Said.FAILED: "did not go through",

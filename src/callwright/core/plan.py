@@ -52,6 +52,8 @@ class CallPlan:
     keep: Keep = Keep.EVERYTHING
     actions: frozenset[str] = frozenset()
     """The tools that do something to be told of: nothing is told while one of them has no output."""
+    max_hold_ms: Ms | None = None
+    """How long somebody is waited for at most; None for as long as it takes."""
     locale: str = "en"
     """The language that is spoken; claims are understood in those of ``claims.matcher.LOCALES``."""
 

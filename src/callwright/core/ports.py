@@ -84,7 +84,10 @@ class Line(Protocol):
 
 @runtime_checkable
 class PressesKeys(Protocol):
-    """A line that has its own way to press keys of the telephone; every other one is handed their tones as audio."""
+    """What a line has besides if it has its own way to press keys of the telephone.
+
+    Every other line is handed the tones of keys as audio. Whether it has this method is asked once, before it opens.
+    """
 
     async def press_keys(self, keys: str) -> None:
         """Press these keys (0 to 9, *, # and A to D), in order; returns when they are out.

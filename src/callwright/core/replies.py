@@ -45,6 +45,7 @@ class Replies:
         self._turns.response_started(event.response_id)
         self._asking.telling.began(event.response_id)
         self._asking.lull.began(event.response_id)
+        self._asking.hold.reply_began(event.response_id)
 
     def audio(self, event: AudioReceived, now_ms: Ms) -> None:
         """A piece of a reply's audio came."""
@@ -54,6 +55,7 @@ class Replies:
             self._leave.goodbye.audio(now_ms)
             self._asking.telling.spoke(event.response_id, event.item_id)
             self._asking.lull.spoke(event.response_id)
+            self._asking.hold.spoke(event.response_id, now_ms)
             self._asking.stalls.moved(now_ms, event.samples * 1000 // self._playout.rate_hz)
             self._out.add(*commands)
 
@@ -75,5 +77,6 @@ class Replies:
         self._turns.response_ended(event.response_id, now_ms)
         self._asking.telling.ended(event.response_id, now_ms)
         self._asking.lull.ended(event.response_id, event.status)
+        self._asking.hold.reply_ended(event.response_id)
         if event.status in (ResponseStatus.FAILED, ResponseStatus.INCOMPLETE):
             self._out.note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")

@@ -59,7 +59,9 @@ class Serving:
         match verdict:
             case Verdict.DISPATCH:
                 self._out.add(StartTool(event.tool_call_id, event.name, event.arguments))
-                if self._tools.after(event.tool_call_id) is AfterOutput.HANG_UP:
+                after = self._tools.after(event.tool_call_id)
+                self._asking.hold.called(event.response_id, event.name, after)
+                if after is AfterOutput.HANG_UP:
                     self._leave.begin(event, now_ms)
                     if self._turns.floor in SPEAKING:
                         self._leave.withdraw(Withdrawal.TALKED_OVER, now_ms)
@@ -83,6 +85,8 @@ class Serving:
             name, what = self._tools.name_of(event.tool_call_id), event.outcome.replace("_", " ")
             self._out.note(f"tool {name} {what} {event.raised}".rstrip())
         after = self._tools.after(event.tool_call_id)
+        if event.outcome is ToolOutcome.RETURNED:
+            self._asking.hold.tool_returned(event.tool_call_id, after, now_ms)
         if is_due:
             self._post(event.tool_call_id, event.output, now_ms)
             if self._leave.goodbye.is_pending and after is AfterOutput.REPLY:

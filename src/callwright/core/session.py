@@ -31,6 +31,7 @@ from callwright.core.asking import Asking
 from callwright.core.cuts import Cuts
 from callwright.core.goodbye import Goodbye, Withdrawal
 from callwright.core.heard import HeardRecord, Truncate, Turn
+from callwright.core.hold import Hold, HoldSummary, has_words
 from callwright.core.keeping import Keeping
 from callwright.core.keys import Keys
 from callwright.core.leave import Leave
@@ -76,12 +77,22 @@ class Session:
         lull = Lull()
         self.leave = Leave(Goodbye(), lull, self.tools, self.playout, self.keys, self._cuts, self._out)
         telling = Tellings(self._out, plan.locale, plan.latency_ms)
-        stalls = Stalls(self.turns, self.playout, lull, telling, self._out)
-        self.asking = Asking(lull, stalls, self.turns, self.tools, telling, self._out, plan.actions)
+        hold = Hold()
+        stalls = Stalls(self.turns, self.playout, lull, telling, hold, self._out)
+        self.asking = Asking(lull, stalls, self.turns, self.tools, telling, hold, self._out, plan)
         serving = Serving(self.tools, self.turns, self.playout, self.leave, self.asking, self.keeping, self._out)
         replies = Replies(self.turns, self.playout, self.heard, self.leave, self.asking, self._out)
         talk = (self.pickup, self.turns, self.playout, self.heard, self.tools)
-        self._machines = (*talk, self.leave.goodbye, self.keys, self.keeping, telling, lull, stalls)
+        self._machines = (
+            *talk,
+            self.leave.goodbye,
+            self.keys,
+            self.keeping,
+            telling,
+            lull,
+            stalls,
+            self.asking.give_up,
+        )
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: self._model_connected,
             on.SessionReady: self._session_ready,
@@ -108,7 +119,7 @@ class Session:
             on.LineSilent: self._line_silent,
             on.LineClosed: self._line_closed,
             on.ToolFinished: lambda event, now_ms: serving.finished(event, now_ms, is_over=self._is_over()),
-            on.KeysRequested: lambda event, now_ms: self.keys.requested(event.keys, now_ms),
+            on.KeysRequested: self._keys_requested,
             on.FactChanged: lambda event, _now_ms: self.asking.telling.changed(event),
             on.InterruptRequested: self._interrupt_requested,
             on.HangUpRequested: self._hang_up_requested,
@@ -156,6 +167,10 @@ class Session:
         """The operations whose outcome the caller has not heard when the call is over."""
         return self.asking.telling.untold()
 
+    def on_hold(self) -> HoldSummary | None:
+        """How a call that is over went through menus and queues; None if it neither waited nor pressed a key."""
+        return self.asking.hold.summary(self.keys.pressed, max_hold_reached=self.asking.give_up.is_reached)
+
     def _is_over(self) -> bool:
         return self.pickup.stage is Stage.OVER
 
@@ -181,15 +196,18 @@ class Session:
         self.heard.caller_turn(event.item_id)
         self.turns.speech_started()
         self.asking.lull.caller_spoke()
+        self.asking.hold.turn_began(event.item_id, now_ms)
         self.asking.telling.caller_began(event.item_id, self.pickup.opened_ms + event.audio_start_ms, now_ms)
 
-    def _speech_stopped(self, _event: on.SpeechStopped, now_ms: Ms) -> None:
+    def _speech_stopped(self, event: on.SpeechStopped, now_ms: Ms) -> None:
         self.turns.speech_stopped(now_ms)
         self.asking.lull.caller_is_through()
+        self.asking.hold.turn_ended(self.pickup.opened_ms + event.audio_end_ms)
 
     def _caller_transcribed(self, event: on.CallerTranscribed, now_ms: Ms) -> None:
         self.heard.caller_turn(event.item_id, event.text)
-        if says_nothing(event.text):
+        self.asking.hold.turn_said(event.item_id, event.text)
+        if says_nothing(event.text) or not has_words(event.text):
             self.turns.nothing_was_said(now_ms)
         if self.pickup.stage is not Stage.OVER:
             self.asking.telling.caller_said(event.item_id, event.text)
@@ -232,7 +250,11 @@ class Session:
 
     def _keys_pressed(self, event: on.KeysPressed, now_ms: Ms) -> None:
         fate = do.KeysFate.FAILED if event.has_failed else do.KeysFate.PRESSED
-        self._out.add(*self.keys.told(fate, now_ms))
+        self._go_on_with_keys(self.keys.told(fate, now_ms), now_ms)
+
+    def _keys_requested(self, event: on.KeysRequested, now_ms: Ms) -> None:
+        self.asking.hold.keys_asked(event.tool_call_id)
+        self.keys.requested(event.keys, now_ms)
 
     def _caller_loud(self, event: on.CallerLoud, now_ms: Ms) -> None:
         if self.pickup.stage is Stage.READY:
@@ -280,7 +302,7 @@ class Session:
         if self.pickup.stage is not Stage.OVER:
             self.asking.stalls.look(now_ms)
         self._cuts.take_played_out(now_ms)
-        self._out.add(*self._look_at_keys(now_ms))
+        self._look_at_keys(now_ms)
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:
             self.asking.telling.settled(self.heard.take_settled(), now_ms)
@@ -296,16 +318,23 @@ class Session:
         if ending is not None:
             self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("hung up"))
 
-    def _look_at_keys(self, now_ms: Ms) -> list[do.Command]:
-        if not self.keys.is_out:
-            return []
-        is_busy, played_ms = self.playout.is_busy(), self.playout.confirmed_ms()
-        return self.keys.look(now_ms, is_busy=is_busy, played_ms=played_ms, at_ear_ms=self._cuts.at_ear_ms())
+    def _look_at_keys(self, now_ms: Ms) -> None:
+        if self.keys.is_out:
+            is_busy, played_ms = self.playout.is_busy(), self.playout.confirmed_ms()
+            at_ear_ms = self._cuts.at_ear_ms()
+            commands = self.keys.look(now_ms, is_busy=is_busy, played_ms=played_ms, at_ear_ms=at_ear_ms)
+            self._go_on_with_keys(commands, now_ms)
+
+    def _go_on_with_keys(self, commands: list[do.Command], now_ms: Ms) -> None:
+        self._out.add(*commands)
+        if any(isinstance(command, do.AnswerKeys) and command.fate is not do.KeysFate.FAILED for command in commands):
+            self.asking.hold.keys_pressed(now_ms)
 
     def _ask(self, now_ms: Ms) -> bool:
         """Ask for a reply where that is due; true if the model brings none, and the call has ended by that."""
-        is_line_quiet = not (self.playout.is_busy() or self.keys.is_out or self.leave.goodbye.is_pending)
-        ending = self.asking.ask(now_ms, is_line_quiet=is_line_quiet, at_ear_ms=self._cuts.at_ear_ms())
+        is_line_quiet = not (self.playout.is_busy() or self.keys.is_out)
+        is_leaving, at_ear_ms = self.leave.goodbye.is_pending, self._cuts.at_ear_ms()
+        ending = self.asking.ask(now_ms, is_line_quiet=is_line_quiet, is_leaving=is_leaving, at_ear_ms=at_ear_ms)
         if ending is not None:
             self._end(PickupCue.ENDED, ending, now_ms, do.HangUp(ending.reason), do.CloseModel("no reply"))
         return ending is not None
@@ -328,3 +357,4 @@ class Session:
         self._cuts.line_ended(self.turns.response_id, now_ms)
         self.asking.telling.call_is_over(self.heard.take_settled(), now_ms)
         self.keeping.call_is_over(now_ms)
+        self.asking.hold.call_is_over(now_ms)

@@ -12,11 +12,13 @@ turn      begun ── LISTEN_MS ──│ listened to: loud ▒▒▒▒▒▒�
 A server ends a turn by what it hears, and music or a television in the caller's room may be voice to it for as long as
 they sound. A turn that is over by this clock is ended by hand, and its reply asked for at once: before the next turn
 opens on the same noise. Where nothing comes of ``BY_HAND_MAX`` turns in a row but the next one, the call is given up.
+No turn is ended while the agent waits in silence (``hold``): what plays on hold may play for hours.
 """
 
 from __future__ import annotations
 
 from callwright.core.commands import CancelResponse, EndTurn, UnwatchCaller, WatchCaller
+from callwright.core.hold import Hold
 from callwright.core.lull import Lull
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Can
@@ -43,12 +45,15 @@ _PATIENCE_MS = {Floor.REPLY: HANGS_MS, Floor.OWED: HANGS_MS, **dict.fromkeys(SPE
 class Stalls:
     """What one call waits for the end of."""
 
-    def __init__(self, turns: Turns, playout: Playout, lull: Lull, telling: Tellings, out: Outgoing) -> None:
+    def __init__(
+        self, turns: Turns, playout: Playout, lull: Lull, telling: Tellings, hold: Hold, out: Outgoing
+    ) -> None:
         """All of these are the session's; it goes on using them."""
         self._turns = turns
         self._playout = playout
         self._lull = lull
         self._telling = telling
+        self._hold = hold
         self._out = out
         self._open: tuple[Ms | None, ResponseId | None, int] = (None, None, 0)
         """What is open: how long it may bring nothing (None: nothing is), its response and its turn."""
@@ -76,7 +81,7 @@ class Stalls:
     def look(self, now_ms: Ms) -> None:
         """End what has stalled."""
         turns = self._turns
-        is_open = (_PATIENCE_MS.get(turns.floor), turns.response_id, turns.caller_turns)
+        is_open = (self._patience_ms(), turns.response_id, turns.caller_turns)
         if is_open != self._open:
             self._stop_listening()
             self._open, self._began_ms = is_open, now_ms
@@ -111,6 +116,11 @@ class Stalls:
         self._out.add(*self._playout.superseded(response_id))
         self._turns.response_ended(response_id, now_ms)
         self._telling.ended(response_id, now_ms)
+
+    def _patience_ms(self) -> Ms | None:
+        """How long what is open may bring nothing; an agent that waits in silence lets music play."""
+        floor = self._turns.floor
+        return None if self._hold.stays_silent and floor in SPEAKING else _PATIENCE_MS.get(floor)
 
     def _give_up(self, response_id: ResponseId, now_ms: Ms) -> None:
         self._out.note(f"response {response_id} brings nothing more and does not end: it is given up")

@@ -182,14 +182,17 @@ class Turns:
         """When a reply that is due counts as not coming."""
         return self._deadline_ms
 
-    def timer(self, now_ms: Ms) -> bool:
-        """Handle the deadline; true if a due reply did not come (it is then wished for, up to the bound)."""
+    def timer(self, now_ms: Ms, *, is_wanted: bool = True) -> bool:
+        """Handle the deadline; true if a due reply did not come (it is then wished for, up to the bound).
+
+        Unless none is wanted (``is_wanted``): then the floor is free, and that is all.
+        """
         if self._deadline_ms is None or now_ms < self._deadline_ms:
             return False
         if self.floor is Floor.AWAITED:
             self._asks = 0
         self._move(Cue.WAITED)
-        self.is_reply_wanted = self._asks < ASKS_MAX
+        self.is_reply_wanted = is_wanted and self._asks < ASKS_MAX
         return True
 
     def _move(self, given: Cue, now_ms: Ms = 0) -> None:

@@ -64,8 +64,8 @@ class RecordView(Protocol):
 class KeypadView(Protocol):
     """The keypad of the call's telephone."""
 
-    async def press(self, keys: str) -> Facts:
-        """See `Context.press_keys`."""
+    async def press(self, keys: str, tool_call_id: ToolCallId, /) -> Facts:
+        """See `Context.press_keys`; the tool call is the one that asks for them."""
         ...
 
 
@@ -96,7 +96,7 @@ class Context(Generic[Deps]):
         """
         if self.keypad is None:
             raise UsageError("there is no line to press keys on: this tool is run without a call")
-        return await self.keypad.press(keys)
+        return await self.keypad.press(keys, self.tool_call_id)
 
     async def operations(self) -> tuple[Facts, ...]:
         """What may be said now of each of the caller's operations, oldest first. Raises UsageError without a ledger."""

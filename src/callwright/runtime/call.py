@@ -18,18 +18,19 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from callwright.audio.formats import FRAME_MS, parse_format
+from callwright.audio.formats import FRAME_MS, AudioFormat, parse_format
 from callwright.claims.cards import without_cards, without_spoken_cards
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.heard import Turn
+from callwright.core.hold import HoldSummary
 from callwright.core.plan import Keep, Untold
 from callwright.core.ports import Connector, Line
 from callwright.core.session import CallPlan, Can, Ending, Session
 from callwright.declare.agent import Agent
 from callwright.declare.notices import Recording
 from callwright.declare.tools import Deps
-from callwright.errors import LineFailed
+from callwright.errors import LineFailed, UsageError
 from callwright.ids import ItemId, MarkId, Ms, ResponseId
 from callwright.runtime.actions import Actions, check_actions
 from callwright.runtime.clock import Clock
@@ -78,6 +79,12 @@ class CallResult:
     """The operations whose outcome the caller did not hear; the ledger's outbox has them."""
     ai_notice_heard_ms: Ms | None = None
     """When the caller had heard that he talks to a machine; None if he never did, or no such notice is declared."""
+    connection_micro_usd: int | None = None
+    """What the connection costs, in millionths of a US dollar, without tokens; None where no price is known."""
+    hold: HoldSummary | None = None
+    """How it went through menus and queues; None for a call that neither waited nor pressed a key."""
+    result: str = ""
+    """What the model gave as ``result``, or as ``reason``, to the tool that ended the call; empty if it gave none."""
     words_kept: bool = True
     """Whether words of the call were being kept at its end; where not, turns and trace hold none of them."""
 
@@ -93,6 +100,7 @@ async def run(
     can: Can | None = None,
     hold_ms: Ms = HOLD_MS,
     tools_wait: bool = False,
+    max_hold_ms: Ms | None = None,
     record: Path | None = None,
 ) -> CallResult:
     """Take one call from the opening of the line to its end.
@@ -101,19 +109,23 @@ async def run(
     agent's actions do, and outlives the call; ``deps`` is handed to the tools, ``party`` says who the caller is.
     ``can`` limits what the model's server is asked to do (None: all that its dialect has). At most ``hold_ms`` of what
     the caller says before the session hears him is held for it; what came before that is lost, and counted.
-    ``tools_wait`` keeps the output of an action back until its outcome is there, for at most ten seconds. ``record``
-    is a WAV file to be written, far end left and agent right as heard, of what the agent's ``recording`` lets be kept.
-    A call that breaks off has an ``ending`` with ``is_failure``.
+    ``tools_wait`` keeps the output of an action back until its outcome is there, for at most ten seconds. Once the
+    agent has waited on hold for ``max_hold_ms`` (None: it waits for as long as it takes), the model is asked to say so
+    and end the call, and the line is ended if it does not. ``record`` is a WAV file to be written, far end left and
+    agent right as heard, of what the agent's ``recording`` lets be kept. A call that breaks off has an ``ending`` with
+    ``is_failure``.
 
-    Raises UsageError if the model does not take the line's format or has no key, if ``hold_ms`` is negative, if there
-    is a file ``record`` already or no directory for it, or if the agent has actions and the ledger is missing or lacks
-    one of their providers; LineFailed if the line cannot be opened, and ConnectionFailed if the model cannot be
-    reached; the line is ended then. What a line or a connection raises while the call runs ends it, and is raised here.
+    Raises UsageError if the model does not take the line's format or has no key, if ``hold_ms`` is negative or
+    ``max_hold_ms`` not positive, if there is a file ``record`` already or no directory for it, or if the agent has
+    actions and the ledger is missing or lacks one of their providers; LineFailed if the line cannot be opened, and
+    ConnectionFailed if the model cannot be reached; the line is ended then. What a line or a connection raises while
+    the call runs ends it, and is raised here.
     """
     connector = connector or connect_to(agent.model)
     recorder = None if record is None else recorder_of(line, record)
     line = recorder or line
-    call = Call(agent, line, ledger=ledger, deps=deps, party=party, can=can, hold_ms=hold_ms, tools_wait=tools_wait)
+    plan = plan_of(agent, line, can=can, max_hold_ms=max_hold_ms)
+    call = Call(agent, line, plan, ledger=ledger, deps=deps, party=party, hold_ms=hold_ms, tools_wait=tools_wait)
     if recorder:
         recorder.obey(call.trace.kept, call.note)
     async with recorder or nullcontext():
@@ -134,18 +146,16 @@ class Call:
         self,
         agent: Agent,
         line: Line,
+        plan: CallPlan,
         *,
         ledger: Ledger | None = None,
         deps: object,
         party: str | None,
-        can: Can | None,
         hold_ms: Ms = HOLD_MS,
         tools_wait: bool = False,
     ) -> None:
         check_actions(agent.name, agent.tools, ledger)
         profile = agent.model.profile
-        output_format = parse_format(msgspec.to_builtins(profile.output_format))
-        plan = _plan(agent, line, output_format.rate_hz, can)
         self.session = Session(plan)
         head = {"agent": agent.name, "model": profile.name, "reports": line.reports.value}
         self.trace = Trace(head, Kept(is_kept=plan.keep is Keep.EVERYTHING))
@@ -153,7 +163,7 @@ class Call:
         self.clock = Clock()
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._line = line
-        self._down = Downlink(line, output_format)
+        self._down = Downlink(line, _output_format(agent))
         self.keypad = Keypad(line, self._down, handle=self.handle, note=self.note)
         self._model = ModelSide(self, profile, configuration(agent, line.input_format), line.input_format)
         joint = None
@@ -296,6 +306,9 @@ class Call:
             untold=self.session.untold(),
             anomalies=self.trace.anomalies(),
             unknown=self._model.unknown(),
+            connection_micro_usd=self._model.micro_usd(),
+            hold=self.session.on_hold(),
+            result=_result(self.session.leave.end_call) if self.trace.kept.is_kept else "",
             ai_notice_heard_ms=self.session.keeping.ai_notice.heard_ms,
             words_kept=self.trace.kept.is_kept,
         )
@@ -381,11 +394,16 @@ def _without_cards(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     )
 
 
-def _plan(agent: Agent, line: Line, output_rate_hz: int, can: Can | None) -> CallPlan:
-    """What is fixed of a call of this agent over this line; ``can`` limits what the server is asked to do."""
+def plan_of(agent: Agent, line: Line, *, can: Can | None = None, max_hold_ms: Ms | None = None) -> CallPlan:
+    """What is fixed of a call of this agent over this line; ``can`` limits what the server is asked to do.
+
+    Raises UsageError if ``max_hold_ms`` is not positive.
+    """
+    if max_hold_ms is not None and max_hold_ms <= 0:
+        raise UsageError(f"max_hold_ms is {max_hold_ms}; give how long to wait on hold at most, or None for no limit")
     possible = verbs(agent.model.profile)
     return CallPlan(
-        output_rate_hz=output_rate_hz,
+        output_rate_hz=_output_format(agent).rate_hz,
         ai_notice=agent.ai_notice or "",
         recording_notice=agent.recording_notice or "",
         keep=_keep(agent, line),
@@ -394,7 +412,26 @@ def _plan(agent: Agent, line: Line, output_rate_hz: int, can: Can | None) -> Cal
         tools={name: tool.after for name, tool in agent.tools.items()},
         latency_ms=line.latency_ms,
         actions=frozenset(name for name, tool in agent.tools.items() if tool.action),
+        max_hold_ms=max_hold_ms,
     )
+
+
+def _output_format(agent: Agent) -> AudioFormat:
+    return parse_format(msgspec.to_builtins(agent.model.profile.output_format))
+
+
+def _result(end_call: on.ToolCalled | None) -> str:
+    """What the model gave as the result of the call."""
+    try:
+        given = msgspec.json.decode(end_call.arguments, type=_Result) if end_call else _Result()
+    except msgspec.MsgspecError:
+        return ""
+    return without_cards(given.result or given.reason)
+
+
+class _Result(msgspec.Struct):
+    result: str = ""
+    reason: str = ""
 
 
 def _keep(agent: Agent, line: Line) -> Keep:

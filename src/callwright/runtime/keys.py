@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from callwright.audio.dtmf import checked_keys, tones
@@ -20,7 +20,7 @@ from callwright.core.playout import ROUNDING_MS
 from callwright.core.ports import Line, PlayedReports, PressesKeys
 from callwright.declare.tools import Facts
 from callwright.errors import Refuse, UsageError
-from callwright.ids import ItemId, MarkId, Ms
+from callwright.ids import ItemId, MarkId, Ms, ToolCallId
 from callwright.runtime.downlink import Downlink
 
 ITEM: Final = "keys "
@@ -42,6 +42,7 @@ class Keypad:
     ) -> None:
         """``handle`` tells the core, ``note`` is told why a line could not press keys."""
         self._line = line
+        self._own_way = line if isinstance(line, PressesKeys) else None
         self._down = down
         self._handle = handle
         self._note = note
@@ -56,7 +57,7 @@ class Keypad:
         self.commands: Mapping[type, Callable[[Any], None]] = {PressKeys: self._begin, AnswerKeys: self._answer}
         """What is carried out here."""
 
-    async def press(self, keys: str) -> Facts:
+    async def press(self, keys: str, tool_call_id: ToolCallId) -> Facts:
         """Press keys, when the agent is silent; returns when they are out. Raises Refuse, worded for the model."""
         try:
             checked = checked_keys(keys)
@@ -66,7 +67,7 @@ class Keypad:
             raise Refuse(_NOT_PRESSED[KeysFate.ENDED])
         answer: asyncio.Future[KeysFate] = asyncio.get_running_loop().create_future()
         self._asked.append(answer)
-        self._handle(on.KeysRequested(checked))
+        self._handle(on.KeysRequested(tool_call_id, checked))
         fate = await answer
         if fate in _NOT_PRESSED:
             raise Refuse(_NOT_PRESSED[fate])
@@ -74,8 +75,8 @@ class Keypad:
 
     def _begin(self, command: PressKeys) -> None:
         """Press keys now."""
-        if isinstance(self._line, PressesKeys):
-            self._pressing = asyncio.get_running_loop().create_task(self._press(self._line, command.keys))
+        if self._own_way is not None:
+            self._pressing = asyncio.get_running_loop().create_task(self._press(self._own_way.press_keys(command.keys)))
             return
         self._count += 1
         name, output = f"{ITEM}{self._count}", self._line.output_format
@@ -125,9 +126,9 @@ class Keypad:
         self._tones = None
         self._handle(on.KeysPressed())
 
-    async def _press(self, line: PressesKeys, keys: str) -> None:
+    async def _press(self, pressed: Awaitable[None]) -> None:
         try:
-            await line.press_keys(keys)
+            await pressed
         except Exception as problem:  # a carrier's client may raise anything; the call goes on, and the model is told
             self._note(f"the line could not press keys ({type(problem).__name__})")
             _log.debug("the line could not press keys", exc_info=problem)

@@ -122,6 +122,10 @@ class ModelSide:
             return 0
         return self._closed_at_ms - self._connected_at_ms
 
+    def micro_usd(self) -> int | None:
+        """What that costs, in millionths of a US dollar."""
+        return self._profile.micro_usd(self.connected_ms())
+
 
 def verbs(profile: Profile) -> Can:
     """What this provider can be asked; not what it holds of a cut item, where that is never a text."""

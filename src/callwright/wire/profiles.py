@@ -33,6 +33,7 @@ from callwright.wire.objects import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from callwright.ids import Ms
     from callwright.wire.items import Json
 
 SERVER_VAD: Final = TurnDetection(type="server_vad", create_response=True)
@@ -78,6 +79,8 @@ class Profile:
     """The model that the address names as ``?model=``; empty where it need not be named."""
     turn_detection: TurnDetection | None = SERVER_VAD
     """What is asked for unless a session says otherwise; None: the client ends every turn by hand."""
+    minute_micro_usd: int | None = None
+    """What a connected minute costs, in millionths of a US dollar, without tokens; None where time costs nothing."""
     transcription: Json | None = None
     """How the caller's words are asked for; None where they come unasked."""
     language: str = ""
@@ -87,6 +90,10 @@ class Profile:
     def tells_cuts(self) -> bool:
         """Whether a retrieved item tells the words that a cut left of it."""
         return bool(self.cut_suffix)
+
+    def micro_usd(self, connected_ms: Ms) -> int | None:
+        """What a connection of this length costs, in millionths of a US dollar; None where no price is known."""
+        return None if self.minute_micro_usd is None else connected_ms * self.minute_micro_usd // 60_000
 
     def address(self, url: str | None = None) -> str:
         """Where to connect: ``url``, or the provider's own, with the model in its query unless that names one."""
@@ -122,8 +129,9 @@ POLYAI: Final = Profile(
     features=frozenset({Feature.SPOKEN_ARGUMENTS, Feature.MERGED_REQUESTS}),
     cut_suffix="-",
     call_id_max=37,
+    minute_micro_usd=20_000,
 )
-"""PolyAI's Dialog-RSN-1 on its hosted service, as published and measured up to November 2026."""
+"""PolyAI's Dialog-RSN-1 on its hosted service, as published, prices too, and measured up to November 2026."""
 
 OPENAI: Final = Profile(
     name="openai",

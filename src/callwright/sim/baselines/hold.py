@@ -19,7 +19,7 @@ from callwright.audio.formats import FRAME_MS, Encoding
 from callwright.audio.levels import level_dbfs
 from callwright.core.ports import Line
 from callwright.declare.tools import Facts
-from callwright.ids import ItemId, Ms
+from callwright.ids import ItemId, Ms, ToolCallId
 
 MUSIC_MS: Final[Ms] = 3_000
 """So much sound without a pause is music; who speaks makes one every two seconds."""
@@ -47,7 +47,7 @@ class Keypad:
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    async def press(self, keys: str) -> Facts:
+    async def press(self, keys: str, _tool_call_id: ToolCallId) -> Facts:
         """Press keys. Raises UsageError for what is none."""
         output = self._line.output_format
         self._line.play(ItemId("keys"), 0, ENCODE[output.encoding](tones(keys, output.rate_hz)))
