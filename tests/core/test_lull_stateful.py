@@ -103,7 +103,7 @@ class Silences(RuleBasedStateMachine):
         if self.open is not None and is_cut:
             self.the_response_ends(CANCELLED)
         self.time_passes(turn_ms)
-        self.give(on.SpeechStopped(item, 0))
+        self.give(on.SpeechStopped(item, 0), on.CallerTranscribed(item, "Well?"))
         self.waits = self.is_ready()
 
     @precondition(lambda self: self.running)

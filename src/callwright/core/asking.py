@@ -76,7 +76,8 @@ class Asking:
         if self._has_waited_enough(now_ms, is_leaving=is_leaving):
             return Ending("agent", f"gave up after {self.give_up.max_hold_s} s on hold")
         if self.lull.stage is not Stage.CALM:
-            is_free = self._turns.floor is Floor.QUIET and not (self._turns.may_ask() or self.hold.stays_silent)
+            is_silent = self.hold.stays_silent and self.lull.stage is not Stage.LEAVING
+            is_free = self._turns.floor is Floor.QUIET and not (self._turns.may_ask() or is_silent)
             is_quiet = is_free and is_line_quiet and not is_leaving and not self.telling.is_telling()
             self._break(now_ms, is_quiet=is_quiet, at_ear_ms=at_ear_ms)
             if is_quiet and self.lull.stage is Stage.GONE:

@@ -169,6 +169,10 @@ class Hold:
         if self._turn is not None and item_id == self._turn.item_id and not is_answered and has_words(text):
             self.stays_silent = False
 
+    def words_lost(self) -> None:
+        """Something was said that nobody has heard."""
+        self.stays_silent = False
+
     def reply_began(self, response_id: ResponseId) -> None:
         """A response opened."""
         self._reply = _Reply(response_id, self._turn)
@@ -186,12 +190,18 @@ class Hold:
             return
         if reply.calls in (None, AfterOutput.REPLY):
             reply.calls = after
+        self.stays_silent = after is AfterOutput.SILENCE and reply.turn is self._turn
         if name == LEAVE_VOICEMAIL and reply.turn is not None:
             self._move(Cue.LEAVES_MESSAGE, reply.turn.began_ms)
 
-    def reply_ended(self, response_id: ResponseId) -> None:
-        """A response closed: what it said, it said to a person, unless it ends the call or goes on waiting."""
+    def reply_ended(self, response_id: ResponseId, *, is_completed: bool) -> None:
+        """A response closed: what it said, it said to a person, unless it ends the call or goes on waiting.
+
+        One that broke off, and not because somebody speaks, has answered nothing.
+        """
         reply = self._followed(response_id)
+        if reply is not None and not is_completed and reply.turn is self._turn:
+            self.stays_silent = False
         if reply is None or reply.spoke_ms is None or reply.calls in (AfterOutput.SILENCE, AfterOutput.HANG_UP):
             return
         turn = reply.turn
@@ -205,7 +215,6 @@ class Hold:
         """A tool asks for keys: what was said before was a menu."""
         self._pressing.add(tool_call_id)
         self._move(Cue.KEYS, self._turn.began_ms if self._turn else 0)
-        self.stays_silent = True
 
     def keys_pressed(self, now_ms: Ms) -> None:
         """Keys are out."""
@@ -215,7 +224,6 @@ class Hold:
         """A tool has done its work."""
         if after is AfterOutput.SILENCE and tool_call_id not in self._pressing:
             self._move(Cue.WAITS, now_ms)
-            self.stays_silent = True
 
     def call_is_over(self, now_ms: Ms) -> None:
         """The call has ended, by whomever."""

@@ -77,6 +77,6 @@ class Replies:
         self._turns.response_ended(event.response_id, now_ms)
         self._asking.telling.ended(event.response_id, now_ms)
         self._asking.lull.ended(event.response_id, event.status)
-        self._asking.hold.reply_ended(event.response_id)
+        self._asking.hold.reply_ended(event.response_id, is_completed=event.status is ResponseStatus.COMPLETED)
         if event.status in (ResponseStatus.FAILED, ResponseStatus.INCOMPLETE):
             self._out.note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")

@@ -111,7 +111,7 @@ class Session:
             on.RequestRefused: self._request_refused,
             on.ModelClosed: self._model_closed,
             on.LineOpened: lambda _event, now_ms: self.pickup.line_opened(now_ms),
-            on.FirstWordsLost: lambda _event, _now_ms: self.asking.lull.waits(),
+            on.FirstWordsLost: self._first_words_lost,
             on.LinePlayed: self._line_played,
             on.MarkReturned: lambda event, now_ms: self.playout.mark_returned(event.mark_id, now_ms),
             on.KeysPressed: self._keys_pressed,
@@ -247,6 +247,10 @@ class Session:
 
     def _line_played(self, event: on.LinePlayed, _now_ms: Ms) -> None:
         self.playout.played(event.item_id, event.generation, event.played_ms)
+
+    def _first_words_lost(self, _event: on.FirstWordsLost, _now_ms: Ms) -> None:
+        self.asking.lull.waits()
+        self.asking.hold.words_lost()
 
     def _keys_pressed(self, event: on.KeysPressed, now_ms: Ms) -> None:
         fate = do.KeysFate.FAILED if event.has_failed else do.KeysFate.PRESSED
