@@ -44,7 +44,7 @@ class Hush:
     """Softens the rest of an echo, by 24 dB at most; opens for what is louder than the filter may have missed."""
 
     _LEAST: Final = 1 / 16
-    _CLEAR: Final = 4.0
+    _CLEAR: Final = 2.5
     """What has this many times the power of the rest is opened for."""
     _KEPT: Final = 0.8
     _AUDIBLE: Final = 3.0
