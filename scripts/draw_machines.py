@@ -16,6 +16,7 @@ from typing import Any
 from callwright.core.consent import CONSENT
 from callwright.core.giveup import GIVE_UP
 from callwright.core.goodbye import GOODBYE
+from callwright.core.handover import HANDOVER
 from callwright.core.heard import HEARING
 from callwright.core.hold import HOLD
 from callwright.core.keeping import KEEPING
@@ -31,7 +32,23 @@ from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "machines.md"
-CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, LULL, KEYS, HOLD, GIVE_UP, NOTICE, KEEPING, TOLD, CONSENT)
+CALL = (
+    PICKUP,
+    HANDOVER,
+    TURNS,
+    PLAYOUT,
+    HEARING,
+    TOOL_CALLS,
+    GOODBYE,
+    LULL,
+    KEYS,
+    HOLD,
+    GIVE_UP,
+    NOTICE,
+    KEEPING,
+    TOLD,
+    CONSENT,
+)
 TABLES: tuple[Table[Any, Any], ...] = (*CALL, OPERATION)
 
 

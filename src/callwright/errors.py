@@ -68,7 +68,14 @@ class RemoteProtocolError(ProtocolError):
 
 
 class ConnectionFailed(CallwrightError):
-    """The model could not be reached, or refused the session."""
+    """The model could not be reached, or refused the session.
+
+    ``is_final`` says that another try would fare no better: a key that is wrong, for instance.
+    """
+
+    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+        super().__init__(reason)
+        self.is_final = is_final
 
 
 class LineFailed(CallwrightError):

@@ -8,6 +8,7 @@ from typing import Any
 from callwright.core.consent import CONSENT
 from callwright.core.giveup import GIVE_UP
 from callwright.core.goodbye import GOODBYE
+from callwright.core.handover import HANDOVER
 from callwright.core.heard import HEARING
 from callwright.core.hold import HOLD
 from callwright.core.keeping import KEEPING
@@ -22,7 +23,23 @@ from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
 from callwright.ledger.operation import OPERATION
 
-CALL = (PICKUP, TURNS, PLAYOUT, HEARING, TOOL_CALLS, GOODBYE, LULL, KEYS, HOLD, GIVE_UP, NOTICE, KEEPING, TOLD, CONSENT)
+CALL = (
+    PICKUP,
+    HANDOVER,
+    TURNS,
+    PLAYOUT,
+    HEARING,
+    TOOL_CALLS,
+    GOODBYE,
+    LULL,
+    KEYS,
+    HOLD,
+    GIVE_UP,
+    NOTICE,
+    KEEPING,
+    TOLD,
+    CONSENT,
+)
 TABLES: tuple[Table[Any, Any], ...] = (*CALL, OPERATION)
 
 

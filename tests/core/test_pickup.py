@@ -15,11 +15,14 @@ from callwright.errors import IllegalTransition
 
 ROWS = """
 CONNECTING CONNECTED -> CONFIGURING
+CONNECTING RENEWED -> CONNECTING
 CONNECTING ENDED -> OVER
 CONFIGURING ACCEPTED -> READY
 CONFIGURING REFUSED -> OVER
+CONFIGURING RENEWED -> CONNECTING
 CONFIGURING ENDED -> OVER
 READY ACCEPTED -> READY
+READY RENEWED -> CONNECTING
 READY MODEL_LOST -> PARTING
 READY ENDED -> OVER
 PARTING ENDED -> OVER
@@ -70,7 +73,7 @@ def told(session: Session, *events: on.Event, now_ms: int = 0) -> list[do.Comman
 
 def test_the_uplink_opens_once_and_only_when_the_configuration_is_taken():
     session = Session(plan())
-    assert told(session, on.LineOpened()) == []
+    assert told(session, on.LineOpened()) == [do.Connect(0, 0)]
     (configure,) = told(session, on.ModelConnected())
     assert isinstance(configure, do.ConfigureSession)
     assert told(session, on.SessionReady()) == [do.OpenUplink()]

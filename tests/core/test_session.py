@@ -303,7 +303,7 @@ def test_a_refusal_is_tied_to_one_of_the_latest_requests_and_memory_is_bounded()
     ("event", "ending"),
     [
         (on.LineClosed("caller", "hung up"), Ending("caller", "hung up")),
-        (on.ModelClosed(1006, "gone"), Ending("model", "connection closed: 1006 gone")),
+        (on.ModelClosed(1008, "gone"), Ending("model", "connection closed: 1008 gone")),
         (on.HangUpRequested("done"), Ending("agent", "done")),
     ],
     ids=lambda value: type(value).__name__,

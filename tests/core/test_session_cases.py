@@ -435,9 +435,9 @@ def test_c104_a_late_refusal_of_an_earlier_request_does_not_end_the_present_wait
 
 def test_c104_a_close_ends_every_wait():
     call, _ = refused_reply(is_named=False)
-    call.at(300, on.ModelClosed(1006, ""))
+    call.at(300, on.ModelClosed(1008, ""))
     assert call.session.next_deadline_ms() is None
-    assert call.session.ending.reason == "connection closed: 1006"
+    assert call.session.ending.reason == "connection closed: 1008"
 
 
 @both_lines

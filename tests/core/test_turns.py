@@ -42,6 +42,11 @@ OVERLAP REFUSED -> OVERLAP
 OWED SPEECH_STARTED -> OVERLAP
 OWED RESPONSE_ENDED -> AWAITED
 OWED REFUSED -> OWED
+QUIET SESSION_LOST -> QUIET
+CALLER SESSION_LOST -> QUIET
+HELD SESSION_LOST -> QUIET
+AWAITED SESSION_LOST -> QUIET
+ASKED SESSION_LOST -> QUIET
 """
 
 LATER_MS = 10 * REPLY_PATIENCE_MS
@@ -53,6 +58,7 @@ CUES: dict[Cue, Callable[[Turns], object]] = {
     Cue.ASKED: lambda turns: turns.asked(0),
     Cue.REFUSED: Turns.refused,
     Cue.WAITED: lambda turns: turns.timer(LATER_MS),
+    Cue.SESSION_LOST: Turns.session_lost,
 }
 WAY = {
     Floor.QUIET: [],

@@ -123,7 +123,7 @@ def test_a_line_that_the_model_cannot_take_is_refused_before_the_call() -> None:
 class Unreachable:
     async def connect(self, sink: ModelSink) -> ModelConnection:
         await asyncio.sleep(0.5)
-        raise cw.ConnectionFailed("401: check the key")
+        raise cw.ConnectionFailed("401: check the key", is_final=True)
 
 
 def test_a_model_that_cannot_be_reached_ends_the_line() -> None:
@@ -169,8 +169,8 @@ def test_a_server_that_never_takes_the_session_ends_the_call_in_20_s(steps: tupl
 # --- the end
 
 
-@pytest.mark.parametrize(("code", "reason"), [(4408, "idle"), (4410, "session_expired"), (1006, "")])
-def test_a_connection_that_closes_ends_the_call_and_the_line(code: int, reason: str) -> None:
+@pytest.mark.parametrize(("code", "reason"), [(1000, ""), (1008, "not allowed")])
+def test_a_connection_that_closes_for_good_ends_the_call_and_the_line(code: int, reason: str) -> None:
     taken = take(
         *OPENING, started(), delta(2_000), written("Apples, pears, berries."), after(1_000), close(code, reason)
     )
@@ -246,7 +246,7 @@ class Talkative(MemoryConnector):
 
 
 def test_a_server_that_speaks_before_the_connection_is_ours_is_answered() -> None:
-    model = Model(*OPENING, *reply("From three."), after(1_000), close(4408))
+    model = Model(*OPENING, *reply("From three."), after(1_000), close(1008))
     result = run_virtual(run(silent_line(), Talkative(lambda: model)))
     model.finish()
     assert result.session_ready_ms == 100
@@ -585,7 +585,7 @@ def test_c005_talked_over_before_the_first_sound_nothing_is_truncated(settings: 
 def test_the_call_begins_at_0_whatever_the_loop_tells() -> None:
     async def later() -> cw.CallResult:
         await asyncio.sleep(12.345)
-        steps = (*OPENING, *reply("From three."), after(1_000), close(4408))
+        steps = (*OPENING, *reply("From three."), after(1_000), close(1008))
         return await run(silent_line(), MemoryConnector(lambda: Model(*steps)))
 
     result = run_virtual(later())

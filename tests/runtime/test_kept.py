@@ -293,7 +293,8 @@ NOT_WORDS = {
     *("CancelResponse.response_id", "PostToolOutput.tool_call_id", "CloseModel.reason", "PlayAudio.item_id"),
     *("FinishItem.item_id", "SendMark.mark_id", "StartTool.tool_call_id", "StartTool.name"),
     *("RecordTold.op_id", "RecordTold.milestone", "RecordTold.state", "Authorize.op_id", "Authorize.params_hash"),
-    *("Withdraw.op_id", "NoteAnomaly.what", "FactChanged.consent"),
+    *("Withdraw.op_id", "NoteAnomaly.what", "FactChanged.consent", "ConnectFailed.reason", "ConfigureSession.about"),
+    *("CarryMessage.item_id", "CarryMessage.speaker", "CarryCall.tool_call_id", "CarryCall.name"),
 }
 """What is no word of the call though it may be a text: ids, codes, names of tools and fields, and our own sentences."""
 

@@ -116,7 +116,7 @@ ENDINGS: dict[str, Callable[[], object]] = {
     "the caller hangs up": lambda: taken_by(PlainLine(hang_up_s=1), *OPENING, *reply("Yes.")),
     "in the middle of a reply": lambda: taken_by(PlainLine(hang_up_s=0.5), *OPENING, started(), delta(2_000)),
     "the session is refused": lambda: taken_by(PlainLine(), CREATED, after(20), error("cw_1")),
-    "the connection breaks": lambda: taken_by(PlainLine(), *OPENING, started(), delta(400), close(1006)),
+    "the connection breaks": lambda: taken_by(PlainLine(), *OPENING, started(), delta(400), close(1008)),
     "nobody answers": lambda: taken_by(PlainLine(hang_up_s=1)),
     "the simulated caller hangs up": lambda: take(*OPENING, *reply("Yes."), hang_up_ms=1_000),
 }

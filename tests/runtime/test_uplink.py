@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callwright.audio.formats import FRAME_MS
+from callwright.core.unheard import KEPT_MS
 from callwright.errors import UsageError
 from callwright.runtime.uplink import HOLD_MS, Uplink
 from callwright.wire.codec import encode_append
@@ -53,7 +54,7 @@ def test_c046_the_hold_is_5_s_and_the_oldest_is_dropped_and_counted() -> None:
     assert uplink.lost_ms == 60
 
 
-def test_a_frame_that_was_sent_is_not_kept() -> None:
+def test_a_frame_that_was_sent_is_kept_for_15_s_at_most() -> None:
     """Neither one that was held nor one that went straight through: an hour has 180,000."""
     uplink, sent = Uplink(), Sent()
     given_frames = frames(20)
@@ -61,10 +62,43 @@ def test_a_frame_that_was_sent_is_not_kept() -> None:
     for frame in given_frames[:10]:
         uplink.frame(frame)
     uplink.open(sent, 0)
-    for frame in given_frames[10:]:
+    for frame in (*given_frames[10:], *frames(KEPT_MS // FRAME_MS)):
         uplink.frame(frame)
     del frame
     assert [sys.getrefcount(frame) for frame in given_frames] == before
+
+
+@pytest.mark.parametrize(("resend_ms", "resent"), [(0, 0), (1_000, 50), (60_000, 100)])
+def test_a_session_that_follows_another_one_hears_the_end_of_what_that_heard_and_all_that_came_since(
+    resend_ms: int, resent: int
+) -> None:
+    """In order, and without a gap; what is heard again takes no room of what is held."""
+    uplink, first, second = Uplink(200), Sent(), Sent()
+    before, between, after = frames(100), frames(10, first=100), frames(5, first=110)
+    uplink.open(first, 0)
+    for frame in before:
+        uplink.frame(frame)
+    uplink.hold(resend_ms)
+    for frame in between:
+        uplink.frame(frame)
+    uplink.hold(1_000)  # a second try: what is held is held already
+    uplink.open(second, 2_200)
+    for frame in after:
+        uplink.frame(frame)
+    assert first == [encode_append(frame) for frame in before]
+    assert second == [encode_append(frame) for frame in [*before, *between, *after][100 - resent :]]
+    assert (uplink.lost_ms, uplink.opened_at_ms) == (0, 0)
+
+
+def test_what_does_not_fit_while_a_session_is_waited_for_is_lost_and_counted() -> None:
+    uplink, sent = Uplink(200), Sent()
+    uplink.open(Sent(), 0)
+    uplink.hold(0)
+    for frame in frames(13):
+        uplink.frame(frame)
+    uplink.open(sent, 0)
+    assert sent == [encode_append(frame) for frame in frames(10, first=3)]
+    assert (uplink.lost_ms, uplink.lost_before_ms) == (60, 0)
 
 
 def test_an_uplink_that_is_closed_sends_nothing() -> None:

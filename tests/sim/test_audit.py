@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import as_file, files
 
@@ -69,8 +69,8 @@ class Forgetting:
 
 
 @asynccontextmanager
-async def forgetting(session: ServerSession, _line: SimulatedLine) -> AsyncIterator[Forgetting]:
-    yield Forgetting(MemoryConnector(lambda: session))
+async def forgetting(next_session: Callable[[], ServerSession], _line: SimulatedLine) -> AsyncIterator[Forgetting]:
+    yield Forgetting(MemoryConnector(next_session))
 
 
 def test_a_tool_call_that_is_gone_from_history_is_found() -> None:

@@ -81,13 +81,18 @@ def test_c113_no_session_is_left_open_when_the_caller_hangs_up(
     make: Callable[[Endpoint], Connector], tmp_path: Path
 ) -> None:
     ends: list[tuple[int, bool]] = []
+    sessions: list[ServerSession] = []
 
     @asynccontextmanager
-    async def watched(session: ServerSession, line: SimulatedLine) -> AsyncIterator[Connector]:
-        async with RealtimeServer(lambda: session, now_ms=lambda: line.now_ms, drain_ms=0) as server:
+    async def watched(next_session: Callable[[], ServerSession], line: SimulatedLine) -> AsyncIterator[Connector]:
+        def opened() -> ServerSession:
+            sessions.append(next_session())
+            return sessions[-1]
+
+        async with RealtimeServer(opened, now_ms=lambda: line.now_ms, drain_ms=0) as server:
             yield make(Endpoint(server.url))
             await asyncio.sleep(0.1)
-            ends.append((server.sessions, session.closing is not None))
+            ends.extend((server.sessions, session.closing is not None) for session in sessions)
 
     record = asyncio.run(take_call(scenario(tmp_path, LEAVES), 1, "callwright", Options(), watched))
     assert record.error is None

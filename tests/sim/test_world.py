@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -299,9 +299,9 @@ def test_a_world_that_breaks_behind_the_call_fails_the_run() -> None:
         raise ZeroDivisionError("behind the call")
 
     @asynccontextmanager
-    async def reach(session: ServerSession, _line: SimulatedLine) -> AsyncIterator[MemoryConnector]:
+    async def reach(next_session: Callable[[], ServerSession], _line: SimulatedLine) -> AsyncIterator[MemoryConnector]:
         asyncio.get_running_loop().call_later(1, breaks)
-        yield MemoryConnector(lambda: session)
+        yield MemoryConnector(next_session)
 
     with pytest.raises(ZeroDivisionError, match="behind the call"):
         run_virtual(world.take_call(check_in(), 1, "callwright", Options(), reach))

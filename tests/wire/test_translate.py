@@ -107,7 +107,7 @@ def test_a_server_event_means(case: str) -> None:
 
 def test_every_sample_of_every_server_event_has_a_meaning_or_none_and_never_raises() -> None:
     meant = [told for event in samples.SERVER for told in translator().heard_from(event)]
-    elsewhere = {on.AudioReceived, on.ModelClosed, on.FormatMismatched, on.SessionReady}
+    elsewhere = {on.AudioReceived, on.ConnectFailed, on.ModelClosed, on.FormatMismatched, on.SessionReady}
     assert set(map(type, meant)) | elsewhere == set(get_args(on.ModelEvent))
     assert not any(isinstance(told, on.AudioReceived) for told in meant)  # its bytes stay with the shell
     assert translator().heard_from(server.Unknown(type="response.sparkles")) == ()

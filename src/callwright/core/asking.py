@@ -116,6 +116,13 @@ class Asking:
             self._turns.refused(is_still_wanted=not self._is_for_outcome)
             self.telling.never_began()
 
+    def session_lost(self) -> None:
+        """Nothing that was asked for comes."""
+        self._latest = None
+        self._is_for_outcome = False
+        self.telling.session_lost()
+        self.lull.interrupted()
+
     def timer(self, now_ms: Ms) -> None:
         """See whether a reply that is due has begun."""
         is_silent = self.hold.stays_silent

@@ -17,10 +17,25 @@ from callwright.ids import EventId, ItemId, MarkId, Ms, ResponseId, Samples, Too
 
 
 @dataclass(frozen=True, slots=True)
+class Connect:
+    """Let go of the session that there is, and open another one ``after_ms``: the caller's audio is held for that.
+
+    The last ``resend_ms`` of what was sent are held, too, as far as they were kept.
+    """
+
+    after_ms: Ms
+    resend_ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigureSession:
     """Send the agent's declaration: instructions, tools, formats."""
 
     event_id: EventId
+    more: str = ""
+    """What the instructions end with, in a session that follows another one."""
+    about: tuple[str, ...] = ()
+    """The turns and tool calls that it quotes, by their ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +97,28 @@ class PostFacts:
 
     event_id: EventId
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CarryMessage:
+    """Put what was said before, as it was heard, into the history of a new session."""
+
+    event_id: EventId
+    item_id: ItemId
+    """The turn in the call's own record."""
+    speaker: str
+    """``caller`` or ``agent``."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CarryCall:
+    """Put a tool call of an earlier session into the history of a new one; it runs nothing."""
+
+    event_id: EventId
+    tool_call_id: ToolCallId
+    name: str
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +283,20 @@ class DropWords:
 
 
 @dataclass(frozen=True, slots=True)
+class StateRestored:
+    """The call goes on in another session of the model's."""
+
+    items: int
+    """How many items of its history the session was told."""
+    held_ms: Ms
+    """How much of the caller was held for it, and sent."""
+    lost_ms: Ms
+    """How much of the caller was held for too long, and dropped."""
+    gap_ms: Ms
+    """How long there was no session."""
+
+
+@dataclass(frozen=True, slots=True)
 class NoteAnomaly:
     """Something out of order that the call survives; for the trace and the log."""
 
@@ -268,12 +319,14 @@ Request = (
     | RequestReply
     | PostToolOutput
     | PostFacts
+    | CarryMessage
+    | CarryCall
 )
 """What the server may refuse: each carries the id that a refusal names."""
-ModelCommand = Request | OpenUplink | CloseModel
+ModelCommand = Request | Connect | OpenUplink | CloseModel
 LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HoldReply | ReleaseReply | PressKeys | HangUp
 WatchCommand = WatchCaller | UnwatchCaller
 ToolCommand = StartTool | AnswerKeys
-RecordCommand = KeepWords | DropWords | NoteAnomaly
+RecordCommand = KeepWords | DropWords | StateRestored | NoteAnomaly
 LedgerCommand = RecordTold | Authorize | Withdraw
 Command = ModelCommand | LineCommand | WatchCommand | LedgerCommand | ToolCommand | RecordCommand

@@ -148,6 +148,18 @@ class Consents:
             each.state = CONSENT.after(each.state, Cue.TURN if is_answer else Cue.MOVED_ON)
             each.item_id = item_id
 
+    def is_asked(self) -> bool:
+        """Whether the caller has been asked, and his answer is not known."""
+        return any(each.state in (State.READ, State.ANSWERED) for each in self._wanted.values())
+
+    def session_lost(self) -> None:
+        """What he answers now may come late to the ear of another session: he has to be asked again."""
+        for each in self._wanted.values():
+            if each.state is State.READ:
+                each.state = CONSENT.after(each.state, Cue.MOVED_ON)
+            elif each.state is State.ANSWERED:
+                each.state = CONSENT.after(each.state, Cue.OTHER)
+
     def turn_said(self, item_id: ItemId, text: str) -> list[Authorize | Withdraw]:
         """The words of a turn are known. Returns what follows for the ledger."""
         commands: list[Authorize | Withdraw] = []

@@ -14,7 +14,7 @@ from callwright.core.heard import HeardRecord, Truncate
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Can
 from callwright.core.playout import Cut, Playout
-from callwright.ids import Ms, ResponseId
+from callwright.ids import ItemId, Ms, ResponseId
 
 JUST_ENDED_MAX = 4
 """How many items can be under way to the ear at once; a fixed lag is shorter than so many replies."""
@@ -31,6 +31,12 @@ class Cuts:
         self._latency_ms = latency_ms
         self._just_ended: deque[tuple[Cut, Ms]] = deque(maxlen=JUST_ENDED_MAX)
         """Items that played out or were cut last, with the instants: their ends may still be under way to the ear."""
+        self._of_before: tuple[ItemId, ...] = ()
+        """Items that were playing when their session ended: the present one does not know them."""
+
+    def session_lost(self) -> None:
+        """The session ended; what came of it plays on, and nobody can be asked about it."""
+        self._of_before = self._playout.live()
 
     def silence(self, open_response: ResponseId | None, now_ms: Ms) -> list[Cut]:
         """Stop what plays and what the open response still sends; ``shorten`` what was cut next."""
@@ -43,11 +49,12 @@ class Cuts:
         for cut in cuts:
             self._heard.cut(cut, now_ms)
             self._just_ended.append((cut, now_ms))
-            if Can.TRUNCATE in self._out.can:
+            can = Can(0) if cut.item_id in self._of_before else self._out.can
+            if Can.TRUNCATE in can:
                 self._out.request(TruncateItem(self._out.next_id(), cut.item_id, cut.heard_ms))
             else:
                 self._heard.truncated(cut.item_id, Truncate.REFUSED)
-            if Can.RETRIEVE in self._out.can:
+            if Can.RETRIEVE in can:
                 self._out.request(RetrieveItem(self._out.next_id(), cut.item_id))
             else:
                 self._heard.give_up(cut.item_id)

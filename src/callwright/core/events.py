@@ -151,6 +151,14 @@ class RequestRefused:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectFailed:
+    """No connection to the model came about; ``is_final`` says that another try would fare no better."""
+
+    reason: str
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ModelClosed:
     """The model's connection ended; ``code`` is the WebSocket close code, 1006 for a broken one."""
 
@@ -171,6 +179,14 @@ class FirstWordsLost:
     """Of what came from the caller before the session was ready, ``ms`` were held for too long, and dropped."""
 
     ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
+class UplinkResumed:
+    """A session that follows another one was sent the ``held_ms`` kept for it; ``lost_ms`` before it were dropped."""
+
+    held_ms: Ms
+    lost_ms: Ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +333,19 @@ ModelEvent = (
     | ItemRetrieved
     | ItemTruncated
     | RequestRefused
+    | ConnectFailed
     | ModelClosed
 )
-LineEvent = LineOpened | FirstWordsLost | LinePlayed | MarkReturned | KeysPressed | CallerLoud | LineSilent | LineClosed
+LineEvent = (
+    LineOpened
+    | FirstWordsLost
+    | UplinkResumed
+    | LinePlayed
+    | MarkReturned
+    | KeysPressed
+    | CallerLoud
+    | LineSilent
+    | LineClosed
+)
 AppEvent = ToolFinished | KeysRequested | FactChanged | InterruptRequested | HangUpRequested | TimerFired
 Event = ModelEvent | LineEvent | AppEvent

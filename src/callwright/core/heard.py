@@ -173,6 +173,22 @@ class HeardRecord:
             self._order.remove(item_id)
         self._order.insert(0 if after is None else self._order.index(after) + 1, item_id)
 
+    def stands(self, item_id: ItemId) -> None:
+        """Something else than a turn stands at the end of the conversation now."""
+        if item_id in self._order:
+            self._order.remove(item_id)
+        self._order.append(item_id)
+
+    def order(self) -> tuple[ItemId, ...]:
+        """All that stands in the conversation, first to last; not all of it is a turn."""
+        return tuple(self._order)
+
+    def unsaid(self, item_id: ItemId) -> None:
+        """A turn of the caller's, whose words are not known, is heard anew as another item."""
+        if item_id in self._caller:
+            del self._caller[item_id]
+            self._order.remove(item_id)
+
     def caller_turn(self, item_id: ItemId, text: str | None = None) -> None:
         """A caller's turn exists, or its text has come."""
         self._seen(item_id)
@@ -285,6 +301,13 @@ class HeardRecord:
         """
         settled, self._settled = self._settled, {}
         return [self._turn(item_id) for item_id in settled if self._replies[item_id].state is Hearing.SETTLED]
+
+    def will_be_heard(self, item_id: ItemId, received_ms: Ms) -> str:
+        """The text of a reply of which the line still plays what came, ``received_ms``, once it is through with it."""
+        written = self._replies[item_id].written
+        if not is_short(written, received_ms):
+            return written
+        return estimate(written, Cut(item_id, received_ms, received_ms, is_complete=False))
 
     def turns(self) -> tuple[Turn, ...]:
         """The transcript so far, in the conversation's order."""

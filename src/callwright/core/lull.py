@@ -133,6 +133,10 @@ class Lull:
         """The app wants the agent to be quiet."""
         self._take(Cue.CALLER)
 
+    def interrupted(self) -> None:
+        """There is no session for a while: the silence counts anew."""
+        self._since_ms = None
+
     def leaves(self) -> None:
         """The model says goodbye: the call ends, or that is taken back."""
         self._take(Cue.LEAVES)

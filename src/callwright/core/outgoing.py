@@ -1,17 +1,28 @@
 """What a session asks for: its commands in order, and the requests to the model's server by id.
 
-A request carries an id that is made here by counting, so that a refusal can be tied to what asked for it. After the
-model is lost nothing more is asked of it.
+A request carries an id that is made here by counting, so that a refusal can be tied to what asked for it. Between two
+sessions notes wait for the next one, outputs are kept for its history, and nothing else is asked; after the model is
+lost nothing is.
 """
 
 from __future__ import annotations
 
-from callwright.core.commands import Command, NoteAnomaly, Request
+import json
+from enum import Enum, auto
+
+from callwright.core.commands import Command, ConfigureSession, NoteAnomaly, PostFacts, PostToolOutput, Request
 from callwright.core.plan import Can
-from callwright.ids import EventId
+from callwright.ids import EventId, ToolCallId
 
 OPEN_REQUESTS_MAX = 64
 """How many of the latest requests are remembered."""
+
+
+class _Model(Enum):
+    THERE = auto()
+    AWAY = auto()
+    """Between two sessions."""
+    GONE = auto()
 
 
 class Outgoing:
@@ -19,11 +30,22 @@ class Outgoing:
 
     def __init__(self, can: Can) -> None:
         """``can`` is what the model's server can be asked to do."""
-        self.can = can
+        self._can = can
+        self.outputs: dict[ToolCallId, str] = {}
+        """What the tool calls were answered with."""
+        self.uncarried: dict[ToolCallId, str] = {}
+        """The tools whose calls the present session does not know: it is told their outputs as notes."""
+        self._waiting: list[Request] = []
+        """Notes for the next session."""
         self._commands: list[Command] = []
         self._open: dict[EventId, Request] = {}
         self._count = 0
-        self._is_model_there = True
+        self._model = _Model.THERE
+
+    @property
+    def can(self) -> Can:
+        """What the model's server can be asked to do now."""
+        return self._can if self._model is _Model.THERE else Can(0)
 
     def add(self, *commands: Command) -> None:
         """Ask for these, in order."""
@@ -39,8 +61,15 @@ class Outgoing:
         return EventId(f"cw_{self._count}")
 
     def request(self, request: Request) -> None:
-        """Ask something of the model's server, unless it is gone."""
-        if not self._is_model_there:
+        """Ask something of the model's server, as far as there is one."""
+        if isinstance(request, PostToolOutput):
+            self.outputs[request.tool_call_id] = request.output
+            if (tool := self.uncarried.pop(request.tool_call_id, None)) is not None:
+                request = PostFacts(request.event_id, json.dumps({"tool": tool, "output": request.output}))
+        if self._model is _Model.AWAY and isinstance(request, PostFacts):
+            self._waiting.append(request)
+        is_session_there = self._model is _Model.THERE
+        if not is_session_there and not (self._model is _Model.AWAY and isinstance(request, ConfigureSession)):
             return
         self._commands.append(request)
         self._open[request.event_id] = request
@@ -53,8 +82,18 @@ class Outgoing:
 
     def model_lost(self) -> None:
         """The model's connection ended: it can be asked for nothing more."""
-        self._is_model_there = False
-        self.can = Can(0)
+        self._model = _Model.GONE
+
+    def session_lost(self) -> None:
+        """The session ended: nobody answers what was asked of it, and another one is opened."""
+        self._model = _Model.AWAY
+        self._open.clear()
+
+    def session_back(self) -> list[Request]:
+        """Another session can be asked; the notes that have waited for it."""
+        self._model = _Model.THERE
+        waiting, self._waiting = self._waiting, []
+        return waiting
 
     def fetch(self) -> list[Command]:
         """The commands so far; they are not given again."""

@@ -8,6 +8,8 @@ line    open ▓▓▓▓▓▓▓ the caller speaks, frames are held ▓▓▓�
 model        connecting ── connected ── configuration sent ────┘ taken
 ```
 
+A session that ends before the call does is followed by another one, opened in the same way (``handover``).
+
 A refused configuration applies nothing, so the call ends with an error rather than with an agent that has neither
 instructions nor tools. So does one that is never answered: a caller who talks to nobody is not kept for long.
 """
@@ -20,7 +22,7 @@ from callwright.core.table import Table
 from callwright.ids import Ms
 
 SESSION_PATIENCE_MS: Ms = 20_000
-"""How long after the line opened the session may take to hear the caller; the slowest ones seen took 10 s."""
+"""How long after the line opened, or a session was lost, the next may take to hear the caller; 10 s have been seen."""
 
 
 class Stage(Enum):
@@ -46,6 +48,8 @@ class Cue(Enum):
     REFUSED = auto()
     MODEL_LOST = auto()
     """The model's connection ended in a goodbye, most of which may be on its way to the ear."""
+    RENEWED = auto()
+    """The session ended, and another one is opened."""
     ENDED = auto()
 
 
@@ -54,11 +58,14 @@ PICKUP: Table[Stage, Cue] = Table(
     Stage.CONNECTING,
     {
         (Stage.CONNECTING, Cue.CONNECTED): Stage.CONFIGURING,
+        (Stage.CONNECTING, Cue.RENEWED): Stage.CONNECTING,
         (Stage.CONNECTING, Cue.ENDED): Stage.OVER,
         (Stage.CONFIGURING, Cue.ACCEPTED): Stage.READY,
         (Stage.CONFIGURING, Cue.REFUSED): Stage.OVER,
+        (Stage.CONFIGURING, Cue.RENEWED): Stage.CONNECTING,
         (Stage.CONFIGURING, Cue.ENDED): Stage.OVER,
         (Stage.READY, Cue.ACCEPTED): Stage.READY,
+        (Stage.READY, Cue.RENEWED): Stage.CONNECTING,
         (Stage.READY, Cue.MODEL_LOST): Stage.PARTING,
         (Stage.READY, Cue.ENDED): Stage.OVER,
         (Stage.PARTING, Cue.ENDED): Stage.OVER,
@@ -71,14 +78,21 @@ class Pickup:
 
     def __init__(self) -> None:
         self.stage = PICKUP.start
-        self.opened_ms: Ms = 0
-        """When the line opened: the caller's audio counts from then."""
+        self.origin_ms: Ms = 0
+        """The session's audio clock counts from this instant: the line's opening for the first one."""
         self._deadline_ms: Ms | None = None
 
     def line_opened(self, now_ms: Ms) -> None:
         """The line carries audio: the session has so long to follow."""
-        self.opened_ms = now_ms
+        self.origin_ms = now_ms
         self._deadline_ms = now_ms + SESSION_PATIENCE_MS
+
+    def renewed(self, now_ms: Ms) -> None:
+        """Another session is opened: it has so long to follow, however many are tried. Raises IllegalTransition."""
+        was = self.stage
+        self.move(Cue.RENEWED)
+        if was is Stage.READY:
+            self._deadline_ms = now_ms + SESSION_PATIENCE_MS
 
     def next_deadline_ms(self) -> Ms | None:
         """When a session that does not hear the caller yet counts as not coming."""

@@ -54,6 +54,10 @@ class CallPlan:
     """The tools that do something to be told of: nothing is told while one of them has no output."""
     max_hold_ms: Ms | None = None
     """How long somebody is waited for at most; None for as long as it takes."""
+    longest_session_ms: Ms | None = None
+    """How long a session of the model's lasts; None where no limit is known."""
+    longest_turn_ms: Ms | None = None
+    """How much audio of one turn the server keeps; None where no limit is known."""
     locale: str = "en"
     """The language that is spoken; claims are understood in those of ``claims.matcher.LOCALES``."""
 

@@ -212,6 +212,14 @@ class Playout:
         bound = item.marks[0][1] if item.marks else self._received_ms(item)
         return min(item.played_ms + now_ms - item.played_at_ms, bound)
 
+    def live(self) -> tuple[ItemId, ...]:
+        """The items that the line still has to play, in order."""
+        return tuple(item.item_id for item in self._live)
+
+    def item_ms(self, item_id: ItemId) -> Ms:
+        """How much audio of an item has come."""
+        return self._received_ms(self._items[item_id])
+
     def is_busy(self) -> bool:
         """Whether the line still has audio of ours to play."""
         return bool(self._live)

@@ -30,11 +30,13 @@ from callwright.core import events as on
 from callwright.core.asking import Asking
 from callwright.core.cuts import Cuts
 from callwright.core.goodbye import Goodbye, Withdrawal
+from callwright.core.handover import Handover
 from callwright.core.heard import HeardRecord, Truncate, Turn
 from callwright.core.hold import Hold, HoldSummary, has_words
 from callwright.core.keeping import Keeping
 from callwright.core.keys import Keys
 from callwright.core.leave import Leave
+from callwright.core.longturns import LongTurns
 from callwright.core.lull import Lull
 from callwright.core.outgoing import Outgoing
 from callwright.core.pickup import SESSION_PATIENCE_MS, Pickup, Stage
@@ -44,6 +46,7 @@ from callwright.core.plan import Can as Can
 from callwright.core.plan import Ending as Ending
 from callwright.core.plan import Untold
 from callwright.core.playout import Playout
+from callwright.core.renewal import Renewal
 from callwright.core.replies import Replies
 from callwright.core.serving import Serving
 from callwright.core.stalls import Stalls
@@ -63,7 +66,6 @@ class Session:
     """The state of one call."""
 
     def __init__(self, plan: CallPlan) -> None:
-        self.plan = plan
         self.ending: Ending | None = None
         self.pickup = Pickup()
         self.turns = Turns(merges=Can.MERGE in plan.can)
@@ -82,6 +84,9 @@ class Session:
         self.asking = Asking(lull, stalls, self.turns, self.tools, telling, hold, self._out, plan)
         serving = Serving(self.tools, self.turns, self.playout, self.leave, self.asking, self.keeping, self._out)
         replies = Replies(self.turns, self.playout, self.heard, self.leave, self.asking, self._out)
+        handover, long_turns = Handover(plan.longest_session_ms), LongTurns(plan.longest_turn_ms, self._out)
+        all_of_it = (self.turns, self.playout, self.heard, self.tools, self.leave, self.asking, self._cuts, self._out)
+        self.renewal = Renewal(handover, long_turns, self.pickup, *all_of_it, self.keeping.ai_notice)
         talk = (self.pickup, self.turns, self.playout, self.heard, self.tools)
         self._machines = (
             *talk,
@@ -92,10 +97,13 @@ class Session:
             lull,
             stalls,
             self.asking.give_up,
+            handover,
+            long_turns,
         )
         self._handlers: Mapping[type, _Handler] = {
-            on.ModelConnected: self._model_connected,
-            on.SessionReady: self._session_ready,
+            on.ModelConnected: lambda _event, _now_ms: self.renewal.connected(),
+            on.SessionReady: lambda _event, now_ms: self.renewal.ready(now_ms),
+            on.UplinkResumed: self.renewal.resumed,
             on.FormatMismatched: self._format_mismatched,
             on.SpeechStarted: self._speech_started,
             on.SpeechStopped: self._speech_stopped,
@@ -109,8 +117,9 @@ class Session:
             on.ItemRetrieved: self._item_retrieved,
             on.ItemTruncated: lambda event, _now_ms: self.heard.truncated(event.item_id, Truncate.CONFIRMED),
             on.RequestRefused: self._request_refused,
+            on.ConnectFailed: self._connect_failed,
             on.ModelClosed: self._model_closed,
-            on.LineOpened: lambda _event, now_ms: self.pickup.line_opened(now_ms),
+            on.LineOpened: lambda _event, now_ms: self.renewal.open(now_ms),
             on.FirstWordsLost: self._first_words_lost,
             on.LinePlayed: self._line_played,
             on.MarkReturned: lambda event, now_ms: self.playout.mark_returned(event.mark_id, now_ms),
@@ -137,6 +146,7 @@ class Session:
         if self.pickup.stage is Stage.PARTING and isinstance(event, on.ModelEvent):
             return
         try:
+            self.renewal.saw(event)
             self._handlers[type(event)](event, now_ms)
         except IllegalTransition as problem:
             if isinstance(event, on.AppEvent):
@@ -176,17 +186,6 @@ class Session:
 
     # --- the model -------------------------------------------------------------------------------------------
 
-    def _model_connected(self, _event: on.ModelConnected, _now_ms: Ms) -> None:
-        self.pickup.move(PickupCue.CONNECTED)
-        self._out.request(do.ConfigureSession(self._out.next_id()))
-
-    def _session_ready(self, _event: on.SessionReady, _now_ms: Ms) -> None:
-        was = self.pickup.stage
-        self.pickup.move(PickupCue.ACCEPTED)
-        if was is Stage.CONFIGURING:
-            self._out.add(do.OpenUplink())
-            self.asking.telling.ready()
-
     def _format_mismatched(self, event: on.FormatMismatched, now_ms: Ms) -> None:
         ending = Ending("fault", f"the session's {event.field} is {event.got}, agreed was {event.wanted}")
         self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("wrong format"), do.HangUp("wrong format"))
@@ -197,12 +196,12 @@ class Session:
         self.turns.speech_started()
         self.asking.lull.caller_spoke()
         self.asking.hold.turn_began(event.item_id, now_ms)
-        self.asking.telling.caller_began(event.item_id, self.pickup.opened_ms + event.audio_start_ms, now_ms)
+        self.asking.telling.caller_began(event.item_id, self.pickup.origin_ms + event.audio_start_ms, now_ms)
 
     def _speech_stopped(self, event: on.SpeechStopped, now_ms: Ms) -> None:
         self.turns.speech_stopped(now_ms)
         self.asking.lull.caller_is_through()
-        self.asking.hold.turn_ended(self.pickup.opened_ms + event.audio_end_ms)
+        self.asking.hold.turn_ended(self.pickup.origin_ms + event.audio_end_ms)
 
     def _caller_transcribed(self, event: on.CallerTranscribed, now_ms: Ms) -> None:
         self.heard.caller_turn(event.item_id, event.text)
@@ -217,6 +216,7 @@ class Session:
 
     def _request_refused(self, event: on.RequestRefused, now_ms: Ms) -> None:
         request = self._out.refused(event.event_id)
+        self.renewal.refused(request, event.code)
         match request:
             case do.RequestReply():
                 self.asking.refused(request)
@@ -237,11 +237,14 @@ class Session:
         self._end(PickupCue.REFUSED, ending, now_ms, do.CloseModel("refused"), do.HangUp("session refused"))
 
     def _model_closed(self, event: on.ModelClosed, now_ms: Ms) -> None:
-        ending = Ending("model", f"connection closed: {event.code} {event.reason}".rstrip())
         if self.leave.goodbye.is_pending:
-            self._part(ending, now_ms)
-            return
-        self._end(PickupCue.ENDED, ending, now_ms, do.HangUp("model closed"))
+            self._part(Ending("model", f"connection closed: {event.code} {event.reason}".rstrip()), now_ms)
+        elif ending := self.renewal.closed(event, now_ms):
+            self._end(PickupCue.ENDED, ending, now_ms, do.HangUp("model closed"))
+
+    def _connect_failed(self, event: on.ConnectFailed, now_ms: Ms) -> None:
+        if ending := self.renewal.failed(event, now_ms):
+            self._end(PickupCue.ENDED, ending, now_ms, do.HangUp("no session"))
 
     # --- the line --------------------------------------------------------------------------------------------
 
@@ -291,7 +294,8 @@ class Session:
     def _timer_fired(self, _event: on.TimerFired, now_ms: Ms) -> None:
         if self.pickup.is_late(now_ms):
             what = "begin a session" if self.pickup.stage is Stage.CONNECTING else "answer session.update"
-            ending = Ending("fault", f"the model's server did not {what} within {SESSION_PATIENCE_MS // 1000} s")
+            by = "model" if self.renewal.handover.sessions else "fault"
+            ending = Ending(by, f"the model's server did not {what} within {SESSION_PATIENCE_MS // 1000} s")
             self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("too late"), do.HangUp("no session"))
             return
         self.asking.timer(now_ms)
@@ -316,6 +320,7 @@ class Session:
             self.leave.withdraw(Withdrawal.RESULT, now_ms)
         if is_model_there and self._ask(now_ms):
             return
+        self.renewal.look(now_ms)
         is_open = self.turns.response_id is not None
         owed = self.asking.telling.outstanding()
         ending = self.leave.ending(now_ms, is_open=is_open, is_model_there=is_model_there, owed=owed)
@@ -346,6 +351,7 @@ class Session:
     def _part(self, ending: Ending, now_ms: Ms) -> None:
         """The model is gone in the goodbye: what has come of it is still played."""
         self.pickup.move(PickupCue.MODEL_LOST)
+        self.renewal.handover.lost(is_final=True)
         self._out.model_lost()
         response_id = self.turns.response_id
         self.leave.model_lost(ending, is_cut_short=response_id is not None)

@@ -148,6 +148,19 @@ class Tellings:
         """Whether something is owed, or it is not known yet whether it was heard."""
         return self._told.is_telling()
 
+    def is_waiting(self) -> bool:
+        """Whether the caller is about to be told something, or to answer whether to go ahead."""
+        return self.is_telling() or self._consents.is_asked()
+
+    def known(self) -> dict[str, FactChanged]:
+        """What may be said now, by operation."""
+        return self._told.known()
+
+    def session_lost(self) -> None:
+        """No reply that was asked for comes, and no answer of the caller's is known in time."""
+        self.never_began()
+        self._consents.session_lost()
+
     def outstanding(self) -> int:
         """How many operations the caller is not through with."""
         return self._told.outstanding()

@@ -64,7 +64,11 @@ class Cue(Enum):
     ASKED = auto()
     REFUSED = auto()
     WAITED = auto()
+    SESSION_LOST = auto()
+    """The session ended: what is due, or was asked for, does not come, and what the caller says is for the next one."""
 
+
+_OPEN = (Floor.REPLY, Floor.OVERLAP, Floor.OWED)
 
 TURNS: Table[Floor, Cue] = Table(
     "turns",
@@ -98,6 +102,7 @@ TURNS: Table[Floor, Cue] = Table(
         (Floor.OWED, Cue.SPEECH_STARTED): Floor.OVERLAP,
         (Floor.OWED, Cue.RESPONSE_ENDED): Floor.AWAITED,
         (Floor.OWED, Cue.REFUSED): Floor.OWED,
+        **{(floor, Cue.SESSION_LOST): Floor.QUIET for floor in Floor if floor not in _OPEN},
     },
 )
 
@@ -177,6 +182,10 @@ class Turns:
         """
         self._move(Cue.REFUSED)
         self.is_reply_wanted = is_still_wanted and self._asks < ASKS_MAX
+
+    def session_lost(self) -> None:
+        """Nobody has the floor. Raises IllegalTransition while a response is open: end that first."""
+        self._move(Cue.SESSION_LOST)
 
     def next_deadline_ms(self) -> Ms | None:
         """When a reply that is due counts as not coming."""

@@ -45,11 +45,14 @@ from callwright.runtime.tools import ToolRunner, kind_and_place
 from callwright.runtime.trace import Trace
 from callwright.runtime.uplink import HOLD_MS, Uplink
 from callwright.runtime.watch import SILENT_LINE_MS, FrameWatch, Loudness
+from callwright.wire.profiles import Profile
 
 _log = logging.getLogger(__name__)
 
 HANG_UP_MS: Final[Ms] = 5_000
 """How long a line may take to end; the model's connection is closed after it."""
+SESSION_MS_MIN: Final[Ms] = 60_000
+"""For a shorter session nothing can be planned: a long reply takes half a minute."""
 _SECOND_FRAMES = 1000 // FRAME_MS
 
 
@@ -85,6 +88,10 @@ class CallResult:
     """How it went through menus and queues; None for a call that neither waited nor pressed a key."""
     result: str = ""
     """What the model gave as ``result``, or as ``reason``, to the tool that ended the call; empty if it gave none."""
+    dropped_ms: Ms = 0
+    """Caller audio that the server dropped, because a turn was longer than it keeps."""
+    sessions: int = 1
+    """In how many sessions of the model's the caller was heard, one after the other."""
     words_kept: bool = True
     """Whether words of the call were being kept at its end; where not, turns and trace hold none of them."""
 
@@ -102,6 +109,7 @@ async def run(
     tools_wait: bool = False,
     max_hold_ms: Ms | None = None,
     record: Path | None = None,
+    longest_session_ms: Ms | None = None,
 ) -> CallResult:
     """Take one call from the opening of the line to its end.
 
@@ -115,24 +123,28 @@ async def run(
     agent right as heard, of what the agent's ``recording`` lets be kept. A call that breaks off has an ``ending`` with
     ``is_failure``.
 
-    Raises UsageError if the model does not take the line's format or has no key, if ``hold_ms`` is negative or
-    ``max_hold_ms`` not positive, if there is a file ``record`` already or no directory for it, or if the agent has
-    actions and the ledger is missing or lacks one of their providers; LineFailed if the line cannot be opened, and
-    ConnectionFailed if the model cannot be reached; the line is ended then. What a line or a connection raises while
-    the call runs ends it, and is raised here.
+    A call may take longer than a session of the model's, which lasts ``longest_session_ms`` (None: as long as its
+    provider says): before that is over the call goes on in a new one, and so it does when the connection breaks.
+
+    Raises UsageError if the model does not take the line's format or has no key, if ``hold_ms`` is negative,
+    ``max_hold_ms`` not positive or ``longest_session_ms`` below 60,000, if there is a file ``record`` already or no
+    directory for it, or if the agent has actions and the ledger is missing or lacks one of their providers; LineFailed
+    if the line cannot be opened, and ConnectionFailed if the model cannot be reached; the line is ended then. What a
+    line or a connection raises while the call runs ends it, and is raised here.
     """
     connector = connector or connect_to(agent.model)
     recorder = None if record is None else recorder_of(line, record)
     line = recorder or line
-    plan = plan_of(agent, line, can=can, max_hold_ms=max_hold_ms)
-    call = Call(agent, line, plan, ledger=ledger, deps=deps, party=party, hold_ms=hold_ms, tools_wait=tools_wait)
+    plan = plan_of(agent, line, can=can, max_hold_ms=max_hold_ms, longest_session_ms=longest_session_ms)
+    call = Call(
+        agent, line, plan, connector, ledger=ledger, deps=deps, party=party, hold_ms=hold_ms, tools_wait=tools_wait
+    )
     if recorder:
         recorder.obey(call.trace.kept, call.note)
     async with recorder or nullcontext():
         await line.open(_LineSide(call))
         call.opened()
         try:
-            await call.connect(connector)
             await call.ended
         finally:
             await call.close()
@@ -147,6 +159,7 @@ class Call:
         agent: Agent,
         line: Line,
         plan: CallPlan,
+        connector: Connector,
         *,
         ledger: Ledger | None = None,
         deps: object,
@@ -165,7 +178,7 @@ class Call:
         self._line = line
         self._down = Downlink(line, _output_format(agent))
         self.keypad = Keypad(line, self._down, handle=self.handle, note=self.note)
-        self._model = ModelSide(self, profile, configuration(agent, line.input_format), line.input_format)
+        self._model = ModelSide(self, connector, profile, configuration(agent, line.input_format), line.input_format)
         joint = None
         if ledger is not None:
             joint = Actions(agent.tools, ledger, party, handle=self.handle, note=self.note, waits=tools_wait)
@@ -186,6 +199,7 @@ class Call:
         """The event being handled, and those that it led to at once."""
         self._carry_out: Mapping[type, Callable[[Any], None]] = {
             **dict.fromkeys(get_args(do.Request), self._model.request),
+            do.Connect: self._connect,
             do.OpenUplink: self._open_uplink,
             do.PlayAudio: lambda command: self._down.play(command.item_id, command.generation, command.samples),
             do.FinishItem: self._finish,
@@ -200,6 +214,7 @@ class Call:
             **(joint.commands if joint else {}),
             do.KeepWords: lambda _command: self.trace.kept.begin(),
             do.DropWords: lambda _command: self.trace.drop(),
+            do.StateRestored: lambda _command: None,
             do.NoteAnomaly: self._note,
             do.HangUp: self._over,
             do.CloseModel: self._over,
@@ -211,17 +226,6 @@ class Call:
         if self._tools.actions:
             self._tools.actions.open()
         self.handle(on.LineOpened())
-
-    async def connect(self, connector: Connector) -> None:
-        """Connect the model, or give that up when the call ends meanwhile. Raises ConnectionFailed."""
-        connecting = asyncio.get_running_loop().create_task(self._model.connect(connector))
-        self.ended.add_done_callback(lambda _ended: connecting.cancel())
-        try:
-            await connecting
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not self.ended.done() or (task and task.cancelling()):
-                raise
 
     def handle(self, event: on.Event) -> None:
         """Tell the core what happened, and carry out what it asks for."""
@@ -240,7 +244,7 @@ class Call:
             self._arm(now_ms)
         except Exception as problem:  # a mistake of this side, or of a line: the call ends by it, instead of going deaf
             self._inbox.clear()
-            self._fail(problem)
+            self.fail(problem)
 
     def _handle(self, event: on.Event, now_ms: Ms) -> None:
         self.trace.happened(now_ms, event)
@@ -293,8 +297,10 @@ class Call:
             raise LineFailed(f"the line did not end within {HANG_UP_MS // 1000} s") from None
 
     def result(self) -> CallResult:
-        """What is known of the call once it has ended."""
+        """What is known of the call once it has ended. Raises ConnectionFailed if no session ever came about."""
         assert self.session.ending is not None
+        if self._model.failure is not None and self.session.ending.by == "model" and not self._sessions():
+            raise self._model.failure
         return CallResult(
             turns=self.trace.kept.turns(_without_cards(self.session.transcript())),
             ending=self.trace.kept.ending(self.session.ending),
@@ -310,16 +316,31 @@ class Call:
             hold=self.session.on_hold(),
             result=_result(self.session.leave.end_call) if self.trace.kept.is_kept else "",
             ai_notice_heard_ms=self.session.keeping.ai_notice.heard_ms,
+            dropped_ms=self.session.renewal.long_turns.dropped_ms,
+            sessions=self._sessions(),
             words_kept=self.trace.kept.is_kept,
         )
 
+    def _sessions(self) -> int:
+        return self.session.renewal.handover.sessions
+
     def _open_uplink(self, _command: do.OpenUplink) -> None:
-        if self.uplink.lost_ms:
-            self.note(f"{self.uplink.lost_ms} ms of the caller's first words were lost: they were held for too long")
-            self.handle(on.FirstWordsLost(self.uplink.lost_ms))
+        lost_ms, held_ms = self.uplink.lost_ms - self.uplink.lost_before_ms, self.uplink.held_ms
+        is_first = self.uplink.opened_at_ms is None
+        if lost_ms:
+            which = "first words" if is_first else "words"
+            self.note(f"{lost_ms} ms of the caller's {which} were lost: they were held for too long")
+        if lost_ms and is_first:
+            self.handle(on.FirstWordsLost(lost_ms))
         self.uplink.open(self._model, self.clock.now_ms())
+        if not is_first:
+            self.handle(on.UplinkResumed(held_ms, lost_ms))
         if self._tools.actions:
             self._tools.actions.ready()
+
+    def _connect(self, command: do.Connect) -> None:
+        self.uplink.hold(command.resend_ms)
+        self._model.connect(command)
 
     def _finish(self, command: do.FinishItem) -> None:
         if self._down.finish(command.item_id, command.generation):
@@ -346,7 +367,8 @@ class Call:
         if not self.ended.done():
             self.ended.set_result(None)
 
-    def _fail(self, problem: Exception) -> None:
+    def fail(self, problem: BaseException) -> None:
+        """End the call by a mistake, or by what a line or a connection raised."""
         if self.ended.done():
             _log.error("after the end of the call: %s", kind_and_place(problem))
             _log.debug("after the end of the call", exc_info=problem)
@@ -385,6 +407,12 @@ class _LineSide:
         self._call.handle(on.LineClosed(by, reason))
 
 
+def _session_limit(profile: Profile, longest_ms: Ms | None) -> Ms | None:
+    if longest_ms is not None and longest_ms < SESSION_MS_MIN:
+        raise UsageError(f"longest_session_ms is {longest_ms}; it is at least {SESSION_MS_MIN} ms")
+    return profile.longest_session_ms if longest_ms is None else longest_ms
+
+
 def _without_cards(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     """The transcript without card numbers, also those that go on from turn to turn."""
     heard = without_spoken_cards([turn.heard for turn in turns])
@@ -394,14 +422,22 @@ def _without_cards(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
     )
 
 
-def plan_of(agent: Agent, line: Line, *, can: Can | None = None, max_hold_ms: Ms | None = None) -> CallPlan:
+def plan_of(
+    agent: Agent,
+    line: Line,
+    *,
+    can: Can | None = None,
+    max_hold_ms: Ms | None = None,
+    longest_session_ms: Ms | None = None,
+) -> CallPlan:
     """What is fixed of a call of this agent over this line; ``can`` limits what the server is asked to do.
 
-    Raises UsageError if ``max_hold_ms`` is not positive.
+    Raises UsageError if ``max_hold_ms`` is not positive, or ``longest_session_ms`` too short.
     """
     if max_hold_ms is not None and max_hold_ms <= 0:
         raise UsageError(f"max_hold_ms is {max_hold_ms}; give how long to wait on hold at most, or None for no limit")
-    possible = verbs(agent.model.profile)
+    profile = agent.model.profile
+    possible = verbs(profile)
     return CallPlan(
         output_rate_hz=_output_format(agent).rate_hz,
         ai_notice=agent.ai_notice or "",
@@ -413,6 +449,8 @@ def plan_of(agent: Agent, line: Line, *, can: Can | None = None, max_hold_ms: Ms
         latency_ms=line.latency_ms,
         actions=frozenset(name for name, tool in agent.tools.items() if tool.action),
         max_hold_ms=max_hold_ms,
+        longest_session_ms=_session_limit(profile, longest_session_ms),
+        longest_turn_ms=profile.longest_turn_ms,
     )
 
 

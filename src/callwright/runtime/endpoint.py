@@ -36,6 +36,8 @@ _REFUSALS: Final[Mapping[int, str]] = {
     404: "there is no realtime endpoint at this path; it usually ends in /v1/realtime",
     429: "too many sessions are open: one that was left open counts until it is closed; close it, or wait",
 }
+_PASSING: Final = (408, 425, 429, *range(500, 600))
+"""The refusals that may be over in a moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ class Endpoint:
             what = "the server is in trouble; try again later"
         else:
             what = "the server did not open a WebSocket; is this the address of a realtime endpoint?"
-        return ConnectionFailed(f"{self.address}: HTTP {status}: {what}")
+        return ConnectionFailed(f"{self.address}: HTTP {status}: {what}", is_final=status not in _PASSING)
 
     def not_a_websocket(self) -> ConnectionFailed:
         """The server answered something else than a WebSocket's handshake, or closed without an answer."""

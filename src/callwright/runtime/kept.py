@@ -33,6 +33,9 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "StartTool": ("arguments",),
     "PostToolOutput": ("output",),
     "PostFacts": ("text",),
+    "ConfigureSession": ("more",),
+    "CarryMessage": ("text",),
+    "CarryCall": ("arguments",),
     "HangUp": ("reason",),
     "NoteAnomaly": ("quoted",),
 }
@@ -63,6 +66,7 @@ class Kept:
         if self.is_kept and not self._before:
             return content
         ids = [each for each in (getattr(content, name, None) for name in _IDS) if each is not None]
+        ids += getattr(content, "about", ())
         if not self.is_kept:
             self._before.update(ids)
         elif self._before.isdisjoint(ids):

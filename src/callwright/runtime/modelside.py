@@ -1,10 +1,13 @@
 """The model's end of a call: its server's messages become events of the core, what the core asks becomes messages.
 
-One ``ModelSide`` lives as long as its call. Nothing in this file decides anything about the call.
+One ``ModelSide`` lives as long as its call, and has one connection after the other. Nothing in this file decides
+anything about the call.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Final, Protocol
 
@@ -16,12 +19,12 @@ from callwright.core import events as on
 from callwright.core.plan import Can
 from callwright.core.ports import Connector, ModelConnection
 from callwright.declare.agent import Agent
-from callwright.errors import CallwrightError, RemoteProtocolError, UsageError
+from callwright.errors import CallwrightError, ConnectionFailed, RemoteProtocolError, UsageError
 from callwright.ids import ItemId, Ms, ResponseId
 from callwright.runtime.clock import Clock
 from callwright.wire.client import SessionUpdate
 from callwright.wire.codec import ServerDecoder, encode
-from callwright.wire.objects import WireFormat
+from callwright.wire.objects import Session, WireFormat
 from callwright.wire.profiles import Feature, Profile, check, session_update
 from callwright.wire.server import ResponseOutputAudioDelta
 from callwright.wire.translate import Translator, said_to
@@ -47,31 +50,92 @@ class Pump(Protocol):
     def note(self, what: str, quoted: str = "") -> None:
         """Something is out of order; ``quoted`` is what the server said of it."""
 
+    def fail(self, problem: BaseException) -> None:
+        """A mistake: the call ends by it."""
+
+
+class _Reader:
+    """What listens to one connection; once it is deaf, whatever that connection still says is for nobody."""
+
+    def __init__(self, side: ModelSide) -> None:
+        self._side: ModelSide | None = side
+
+    def on_message(self, message: bytes | str) -> None:
+        if self._side:
+            self._side.take(message)
+
+    def on_closed(self, code: int, reason: str) -> None:
+        side, self._side = self._side, None
+        if side:
+            side.closed(code, reason)
+
+    def deafen(self) -> None:
+        self._side = None
+
 
 class ModelSide:
-    """The model's end of a call: what it says to the core, what the core says to it."""
+    """The model's end of a call: what it says to the core, what the core says to it, over one connection at a time."""
 
-    def __init__(self, call: Pump, profile: Profile, configuration: SessionUpdate, input_format: AudioFormat) -> None:
+    def __init__(
+        self,
+        call: Pump,
+        connector: Connector,
+        profile: Profile,
+        configuration: SessionUpdate,
+        input_format: AudioFormat,
+    ) -> None:
         self._call = call
+        self._connector = connector
         self._profile = profile
         self._configuration = configuration
+        self._input_format = input_format
         self._translator = Translator(profile, input_format)
         self._decoder = ServerDecoder()
+        self._connecting: asyncio.Task[None] | None = None
+        self._reader: _Reader | None = None
         self._connection: ModelConnection | None = None
         self._unsent: list[bytes] = []
         """Answers to a server that spoke before the connection was in our hands."""
         self._connected_at_ms: Ms | None = None
-        self._closed_at_ms: Ms | None = None
+        """None while no connection stands."""
+        self._connected_ms: Ms = 0
+        self.failure: ConnectionFailed | None = None
+        """Why no connection came about, while none has."""
 
-    async def connect(self, connector: Connector) -> None:
-        """Open the connection. Raises ConnectionFailed."""
-        self._connection = await connector.connect(self)
+    def connect(self, command: do.Connect) -> None:
+        """Let go of the present connection, from which nothing more is heard, and begin to open another one."""
+        before, self._connection = self._connection, None
+        if self._reader:
+            self._reader.deafen()
+        self._ended()
+        self._unsent.clear()
+        self._connecting = asyncio.get_running_loop().create_task(self._open(before, command.after_ms))
+        self._connecting.add_done_callback(self._opened)
+
+    async def _open(self, before: ModelConnection | None, after_ms: Ms) -> None:
+        if before:
+            await before.close()
+        if after_ms:
+            await asyncio.sleep(after_ms / 1000)
+        self._translator = Translator(self._profile, self._input_format)
+        self._reader = _Reader(self)
+        try:
+            self._connection = await self._connector.connect(self._reader)
+        except ConnectionFailed as problem:
+            self.failure = problem
+            self._call.handle(on.ConnectFailed(str(problem), problem.is_final))
+            return
+        self.failure = None
         self._connected_at_ms = self._call.clock.now_ms()
         for message in self._unsent:
             self._connection.send(message)
         self._unsent.clear()
 
-    def on_message(self, message: bytes | str) -> None:
+    def _opened(self, connecting: asyncio.Task[None]) -> None:
+        if not connecting.cancelled() and (problem := connecting.exception()):
+            self._call.fail(problem)
+
+    def take(self, message: bytes | str) -> None:
         """Take one message of the server."""
         try:
             event = self._decoder.decode(message)
@@ -84,9 +148,11 @@ class ModelSide:
         for heard in self._translator.heard_from(event):
             self._call.handle(heard)
 
-    def on_closed(self, code: int, reason: str) -> None:
+    def closed(self, code: int, reason: str) -> None:
         """Take note that the connection ended."""
-        self._closed_at_ms = self._call.clock.now_ms()
+        self._ended()
+        for heard in self._translator.unfinished():
+            self._call.handle(heard)
         self._call.handle(on.ModelClosed(code, reason))
 
     def send(self, message: bytes) -> None:
@@ -99,28 +165,44 @@ class ModelSide:
     def request(self, command: do.Request) -> None:
         """Send what the core asks of the model. Raises LocalProtocolError for what this provider lacks."""
         if isinstance(command, do.ConfigureSession):
-            self.send(encode(msgspec.structs.replace(self._configuration, event_id=command.event_id)))
+            self.send(encode(self._configured(command)))
             return
         event = said_to(command)
         check(self._profile, event)
         self.send(encode(event))
 
+    def _configured(self, command: do.ConfigureSession) -> SessionUpdate:
+        update = msgspec.structs.replace(self._configuration, event_id=command.event_id)
+        session = update.session
+        if not command.more or not isinstance(session, Session):
+            return update
+        instructions = f"{session.instructions}\n\n{command.more}"
+        return msgspec.structs.replace(
+            update, session=msgspec.structs.replace(update.session, instructions=instructions)
+        )
+
     async def close(self) -> None:
-        """End the connection; idempotent."""
+        """End the connection, and the opening of one; idempotent."""
+        if self._connecting:
+            self._connecting.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await self._connecting
         if self._connection:
             await self._connection.close()
-        if self._closed_at_ms is None:
-            self._closed_at_ms = self._call.clock.now_ms()
+        self._ended()
 
     def unknown(self) -> dict[str, int]:
         """What of the server's messages was passed over, and how often."""
         return {**self._decoder.unknown_types, **self._decoder.unknown_fields}
 
     def connected_ms(self) -> Ms:
-        """How long the connection stood."""
-        if self._connected_at_ms is None or self._closed_at_ms is None:
-            return 0
-        return self._closed_at_ms - self._connected_at_ms
+        """How long connections stood, all together."""
+        return self._connected_ms
+
+    def _ended(self) -> None:
+        if self._connected_at_ms is not None:
+            self._connected_ms += self._call.clock.now_ms() - self._connected_at_ms
+            self._connected_at_ms = None
 
     def micro_usd(self) -> int | None:
         """What that costs, in millionths of a US dollar."""

@@ -44,9 +44,9 @@ def play_side_by_side(
 
 
 @asynccontextmanager
-async def _over_loopback(session: ServerSession, line: SimulatedLine) -> AsyncIterator[Connector]:
+async def _over_loopback(next_session: Callable[[], ServerSession], line: SimulatedLine) -> AsyncIterator[Connector]:
     """A server of its own for one call, on the call's clock."""
-    async with RealtimeServer(lambda: session, now_ms=lambda: line.now_ms, drain_ms=0) as server:
+    async with RealtimeServer(next_session, now_ms=lambda: line.now_ms, drain_ms=0) as server:
         yield connector(Endpoint(server.url, "local"))
 
 

@@ -74,7 +74,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "close_at_ms",
     ),
     "model": ("rules", *BEHAVIORS),
-    "connection": ("opens_after_ms", "stalls"),
+    "connection": ("opens_after_ms", "stalls", "drops_at_ms", "refuses"),
     "stall": ("at_ms", "for_ms"),
     "room": ("name", "echo", "echo_delay_ms", "level_db", "noise", "aec"),
     "caller": ("when", "says", "does", "level_db"),
@@ -161,7 +161,7 @@ class Scenario:
     rates: Mapping[str, float]
     """Rates of the model's behaviors that go before those of its rules file."""
     connection: NetworkSettings
-    """How the client's connection to the server opens and stalls."""
+    """How the client's connection to the server opens, stalls and breaks."""
     server: Mapping[str, object]
     """Settings of the local server, by name; a range is a list."""
     caller: tuple[Step, ...]
@@ -352,7 +352,14 @@ def _connection(field: Field) -> NetworkSettings:
     opens_after_ms = parts["opens_after_ms"].whole(0, _LONGEST_MS) if "opens_after_ms" in parts else 0
     stalls = (_part(stall, "stall") for stall in parts["stalls"].sequence()) if "stalls" in parts else ()
     spans = (Stall(span["at_ms"].whole(0, _LONGEST_MS), span["for_ms"].whole(1, _LONGEST_MS)) for span in stalls)
-    return NetworkSettings(opens_after_ms, tuple(spans))
+    drops = parts["drops_at_ms"].sequence() if "drops_at_ms" in parts else ()
+    refuses = parts["refuses"].sequence() if "refuses" in parts else ()
+    return NetworkSettings(
+        opens_after_ms,
+        tuple(spans),
+        tuple(drop.whole(1, _LONGEST_MS) for drop in drops),
+        tuple(status.whole(300, 599) for status in refuses),
+    )
 
 
 def _line(field: Field) -> LineSettings:

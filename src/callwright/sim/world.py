@@ -9,6 +9,7 @@ caller ── line ── client (ours, or a baseline) ── connection ── 
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,7 @@ from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
 from callwright.sim.seeds import stream
 from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings
+from callwright.sim.sessions import Sessions, known_limit
 from callwright.sim.speech import Recording, Speech
 from callwright.sim.vloop import run_virtual
 
@@ -156,25 +158,34 @@ def check_client(client: str) -> None:
         raise UsageError(f"there is no client {client!r}; clients: {', '.join(CLIENTS)}")
 
 
-Reach: TypeAlias = Callable[[ServerSession, SimulatedLine], AbstractAsyncContextManager[Connector]]
-"""How the client of a call reaches the session that it is to have."""
+Reach: TypeAlias = Callable[[Callable[[], ServerSession], SimulatedLine], AbstractAsyncContextManager[Connector]]
+"""How the client of a call reaches the sessions that it is to have, one for each connection."""
 
 
 @asynccontextmanager
-async def in_memory(session: ServerSession, _line: SimulatedLine) -> AsyncIterator[Connector]:
+async def in_memory(next_session: Callable[[], ServerSession], _line: SimulatedLine) -> AsyncIterator[Connector]:
     """Without a socket."""
-    yield MemoryConnector(lambda: session)
+    yield MemoryConnector(next_session)
 
 
-def make_session(scenario: Scenario, seed: int, options: Options, model: RulesModel | None = None) -> ServerSession:
-    """A session of the local server that plays the agent of a scenario. Raises UsageError."""
+def make_session(
+    scenario: Scenario,
+    seed: int,
+    options: Options,
+    model: RulesModel | None = None,
+    rng: random.Random | None = None,
+) -> ServerSession:
+    """A session of the local server that plays the agent of a scenario. Raises UsageError.
+
+    Its chance comes from ``rng``, or from the ``seed``.
+    """
     provider = options.agent(load_agent(scenario.agent)).model.provider
     speech = Speech.load(scenario.speech)
     return ServerSession(
         model or _model(scenario, speech),
         speech,
         _ear(scenario.speech, _heard_in(scenario, options), over_phone=_is_telephoned(scenario)),
-        stream(seed, "server"),
+        rng or stream(seed, "server"),
         ServerSettings.for_dialect(provider, {**scenario.server, **options.server}),
     )
 
@@ -250,15 +261,15 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     scenario, options, backend = place.scenario, place.options, place.backend
     agent = options.agent(load_agent(scenario.agent))
     model = _model(scenario, Speech.load(scenario.speech))
-    session = make_session(scenario, place.seed, options, model)
+    sessions = Sessions(lambda rng: make_session(scenario, place.seed, options, model, rng), place.seed)
     settings = options.line(scenario.line)
     script = drawn(scenario.caller, place.seed)
     caller = _far_end(place, settings.stream_format.rate_hz) or ScriptedCaller(
-        script, scenario.lines, settings.stream_format.rate_hz, session.tool_of
+        script, scenario.lines, settings.stream_format.rate_hz, sessions.tool_of
     )
     microphone = _microphone(place, settings)
     line = SimulatedLine(settings.until(scenario.ends_ms), caller, microphone)
-    async with place.reach(session, line) as direct:
+    async with place.reach(sessions.next, line) as direct:
         audit = Audit(direct) if options.audit else None
         connector = Network(audit or direct, options.network(scenario.connection), lambda: line.now_ms)
         if place.client == OURS:
@@ -271,6 +282,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
                 deps=backend.deps,
                 party=place.party,
                 tools_wait=bool(options.tools_wait),
+                longest_session_ms=known_limit({**scenario.server, **options.server}),
             )
         else:
             baseline = BASELINES[place.client]
@@ -285,14 +297,14 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         trace=result.trace,
         turns=result.turns,
         recording=line.recording,
-        history=session.history,
-        spoken=session.spoken,
+        history=sessions.history,
+        spoken=sessions.spoken,
         ear=line.ear,
         caller_lines=caller.lines,
         unspoken=_told(script)[len(script) - len(caller.unspoken) :],
-        truncations=tuple(session.truncations),
-        confirmations=session.confirmations,
-        first_audio=session.first_audio,
+        truncations=sessions.truncations,
+        confirmations=sessions.confirmations,
+        first_audio=sessions.first_audio,
         session_ready_ms=result.session_ready_ms,
         held_sent_ms=result.held_sent_ms,
         held_lost_ms=result.lost_ms,

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from callwright.errors import LocalProtocolError
+from callwright.ids import Ms
 from callwright.wire.client import ClientEvent, SessionUpdate
 from callwright.wire.codec import CLIENT_EVENTS, wire_type
 from callwright.wire.objects import (
@@ -75,6 +76,10 @@ class Profile:
     """What ends the text of a retrieved item that was cut; empty where a cut item keeps no text."""
     call_id_max: int
     """Longest id of a tool call, in characters; it goes back byte for byte."""
+    longest_session_ms: Ms | None = None
+    """How long a session lasts before the server ends it; None where no limit is known."""
+    longest_turn_ms: Ms | None = None
+    """How much audio of one open turn the server keeps; None where no limit is known."""
     model: str = ""
     """The model that the address names as ``?model=``; empty where it need not be named."""
     turn_detection: TurnDetection | None = SERVER_VAD
@@ -130,6 +135,8 @@ POLYAI: Final = Profile(
     cut_suffix="-",
     call_id_max=37,
     minute_micro_usd=20_000,
+    longest_session_ms=60 * 60_000,
+    longest_turn_ms=300_000,
 )
 """PolyAI's Dialog-RSN-1 on its hosted service, as published, prices too, and measured up to November 2026."""
 
@@ -167,6 +174,7 @@ OPENAI: Final = Profile(
     features=frozenset({Feature.OUT_OF_BAND, Feature.METADATA}),
     cut_suffix="",
     call_id_max=32,
+    longest_session_ms=60 * 60_000,
     model="gpt-realtime-2",
     turn_detection=INTERRUPTING_VAD,
     transcription={"model": "gpt-transcribe"},

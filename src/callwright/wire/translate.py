@@ -8,7 +8,7 @@ shell, which tells the core a length.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -21,6 +21,11 @@ from callwright.wire import client, items, objects, server
 from callwright.wire.profiles import Profile
 
 _FRONT = "root"
+_SAID_BY: Final[Mapping[str, tuple[Literal["user", "assistant"], str]]] = {
+    "caller": ("user", "input_text"),
+    "agent": ("assistant", "output_text"),
+}
+"""The role and the kind of content of what was said before."""
 
 
 class Translator:
@@ -37,11 +42,21 @@ class Translator:
         """Names of announced tool calls by item, for servers that leave them out later."""
         self.written: dict[str, None] = {}
         """Items of the open response whose texts have come."""
+        self.beginnings: dict[str, tuple[str, list[str]]] = {}
+        """Response and text so far of items whose whole texts have not come, from servers that tell them in pieces."""
 
     def heard_from(self, event: server.ServerEvent | server.Unknown) -> tuple[on.ModelEvent, ...]:
         """What a server event means for the call, in order; nothing for what the core has no use for."""
         translate = _SERVER.get(type(event))
         return translate(event, self) if translate else ()
+
+    def unfinished(self) -> tuple[on.ModelEvent, ...]:
+        """The connection ended: the texts that came in part."""
+        begun, self.beginnings = self.beginnings, {}
+        return tuple(
+            on.ReplyWritten(ResponseId(response_id), ItemId(item_id), "".join(pieces))
+            for item_id, (response_id, pieces) in begun.items()
+        )
 
 
 def said_to(command: do.Request) -> client.ClientEvent:
@@ -68,6 +83,13 @@ def said_to(command: do.Request) -> client.ClientEvent:
         case do.PostFacts():
             note = items.MessageItem(role="system", content=(items.ContentPart(type="input_text", text=command.text),))
             return client.ConversationItemCreate(event_id=command.event_id, item=note)
+        case do.CarryMessage():
+            role, kind = _SAID_BY[command.speaker]
+            said = items.MessageItem(role=role, content=(items.ContentPart(type=kind, text=command.text),))
+            return client.ConversationItemCreate(event_id=command.event_id, item=said)
+        case do.CarryCall():
+            call = items.FunctionCallItem(name=command.name, call_id=command.tool_call_id, arguments=command.arguments)
+            return client.ConversationItemCreate(event_id=command.event_id, item=call)
         case do.ConfigureSession():
             raise LocalProtocolError("a session is configured with profiles.session_update")
 
@@ -123,7 +145,13 @@ def _retrieved(event: server.ConversationItemRetrieved, by: Translator) -> tuple
 
 def _written(by: Translator, response_id: str, item_id: str, text: str) -> tuple[on.ModelEvent, ...]:
     by.written[item_id] = None
+    by.beginnings.pop(item_id, None)
     return (on.ReplyWritten(ResponseId(response_id), ItemId(item_id), text),)
+
+
+def _piece_written(event: server.ResponseOutputAudioTranscriptDelta, by: Translator) -> tuple[on.ModelEvent, ...]:
+    by.beginnings.setdefault(event.item_id, (event.response_id, []))[1].append(event.delta)
+    return ()
 
 
 def _item_begun(event: server.ResponseOutputItemAdded, by: Translator) -> tuple[on.ModelEvent, ...]:
@@ -159,6 +187,7 @@ def _response_done(event: server.ResponseDone, by: Translator) -> tuple[on.Model
         and (text := _text(item))
     ]
     by.written.clear()
+    by.beginnings.clear()
     return (*late, on.ResponseEnded(ResponseId(response.id), status, _reason(response)))
 
 
@@ -204,6 +233,7 @@ _SERVER: Final[Mapping[type, Callable[[Any, Translator], tuple[on.ModelEvent, ..
     server.ResponseOutputAudioTranscriptDone: lambda event, by: _written(
         by, event.response_id, event.item_id, event.transcript
     ),
+    server.ResponseOutputAudioTranscriptDelta: _piece_written,
     server.ResponseOutputTextDone: lambda event, by: _written(by, event.response_id, event.item_id, event.text),
     server.ResponseOutputItemAdded: _item_begun,
     server.ResponseFunctionCallArgumentsDone: _tool_called,

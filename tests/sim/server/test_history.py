@@ -188,7 +188,8 @@ def test_an_item_can_be_put_at_the_front_and_root_is_told_back():
     [
         {"type": "message", "role": "assistant", "content": [{"type": "output_audio", "transcript": "Hello."}]},
         {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": "AAAA"}]},
-        {"type": "function_call", "name": "look_up_booking", "arguments": "{}", "call_id": "call_1"},
+        {"type": "function_call", "name": "look_up_booking", "arguments": "no object", "call_id": "call_1"},
+        {"type": "function_call", "name": "look_up_booking", "arguments": "{}"},
         {"type": "mcp_call", "server_label": "x", "name": "y", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "call_1", "output": ""},
     ],

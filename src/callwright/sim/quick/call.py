@@ -27,9 +27,9 @@ from callwright.sim.quick.gathering import Gathering
 from callwright.sim.quick.line import QuickLine
 from callwright.sim.quick.script import Script
 from callwright.sim.quick.told import ToldEar, ToldTrack
-from callwright.sim.seeds import stream
 from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings
 from callwright.sim.server.common import Samples
+from callwright.sim.sessions import Sessions, known_limit
 from callwright.sim.vloop import run_virtual
 
 if TYPE_CHECKING:
@@ -123,15 +123,23 @@ async def _take(call: QuickCall, seed: int) -> QuickResult:
     broken = collect_faults()
     settings = ServerSettings.for_dialect(call.agent.model.provider, call.server)
     samples = Samples(track=partial(ToldTrack, settings), render=call.speech.render)
-    rng = stream(seed, "server")
-    session = ServerSession(call.model, call.speech, ToldEar(call.speech), rng, settings, samples)
-    script = Script(drawn(call.caller, seed), session.tool_of)
+    ear = ToldEar(call.speech)
+    sessions = Sessions(lambda rng: ServerSession(call.model, call.speech, ear, rng, settings, samples), seed)
+    script = Script(drawn(call.caller, seed), sessions.tool_of)
     line = QuickLine(call.line.until(call.limit_ms), call.speech, script)
-    connector = Network(Gathering(MemoryConnector(lambda: session)), call.network, lambda: line.now_ms)
+    connector = Network(Gathering(MemoryConnector(sessions.next)), call.network, lambda: line.now_ms)
     provider = call.provider
     async with provider.backend(seed) if provider else Backend(None, TIMEOUT_MS) as behind:
         deps, party = call.deps, call.party
-        result = await run(call.agent, line, connector=connector, ledger=behind.ledger, deps=deps, party=party)
+        result = await run(
+            call.agent,
+            line,
+            connector=connector,
+            ledger=behind.ledger,
+            deps=deps,
+            party=party,
+            longest_session_ms=known_limit(call.server),
+        )
         opened_ms = loop_ms() - line.now_ms
         await asyncio.sleep(provider.after_ms / 1000 if provider else 0)
         books = await behind.books(opened_ms)
@@ -141,11 +149,11 @@ async def _take(call: QuickCall, seed: int) -> QuickResult:
     return QuickResult(
         turns=result.turns,
         ear=line.ear,
-        spoken=session.spoken,
-        history=session.history,
+        spoken=sessions.spoken,
+        history=sessions.history,
         caller_lines=script.lines(line.ear),
         unspoken=script.unspoken,
-        confirmations=session.confirmations,
+        confirmations=sessions.confirmations,
         ended_ms=line.ended_ms,
         ending=result.ending,
         anomalies=result.anomalies,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from callwright.ids import ItemId, Ms
+from callwright.ids import ItemId, Ms, ToolCallId
 from callwright.sim.models import AgentSaid, CallerSaid, HistoryItem, SystemNote, ToolAnswered, ToolRequested
 from callwright.sim.record import SpokenItem
 from callwright.wire.items import (
@@ -104,6 +104,11 @@ class History:
     def spoken(self) -> tuple[SpokenItem, ...]:
         """Every reply that was spoken, deleted ones too, in order."""
         return tuple(each.record for each in self._spoken.values())
+
+    @property
+    def posted(self) -> frozenset[ItemId]:
+        """The items that a client put here."""
+        return frozenset(self._posted)
 
     def append(self, item: HistoryItem) -> ItemId | None:
         """Add an item at the end; returns the id of the one before it."""
@@ -202,6 +207,8 @@ class History:
                 return CallerSaid(item_id, _text(item, "input_text"))
             case MessageItem(role="assistant") if not _others(item, "output_text"):
                 return AgentSaid(item_id, _text(item, "output_text"))
+            case FunctionCallItem(call_id=str()):
+                return _read_call(item_id, item)
             case FunctionCallOutputItem():
                 return self._read_output(item_id, item)
             case MessageItem():
@@ -218,6 +225,16 @@ class History:
             message = f"Tool call ID '{item.call_id}' already has an output."
             return Refusal("invalid_tool_call_id", message, "item.call_id")
         return ToolAnswered(item_id, calls[0].tool_call_id, item.output)
+
+
+def _read_call(item_id: ItemId, item: FunctionCallItem) -> HistoryItem | Refusal:
+    """A call that the model issued in an earlier session."""
+    try:
+        arguments = msgspec.json.decode(item.arguments, type=dict[str, object])
+    except msgspec.MsgspecError:
+        return Refusal("invalid_value", "Arguments of a function call are a JSON object.", "item.arguments")
+    told = {name: value if isinstance(value, str) else str(value) for name, value in arguments.items()}
+    return ToolRequested(item_id, ToolCallId(item.call_id or ""), item.name, told)
 
 
 def _unknown(item_id: str, param: str) -> Refusal:

@@ -41,6 +41,7 @@ from callwright.wire.client import (
     SessionUpdate,
 )
 from callwright.wire.codec import ClientDecoder, wire_type
+from callwright.wire.items import FunctionCallItem
 from callwright.wire.objects import ResponseParams
 from callwright.wire.profiles import Feature
 from callwright.wire.server import (
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 CLOSED_BY_CLIENT = (1000, "")
 CLOSED_IDLE = (4408, "nothing received for too long")
+CLOSED_INVALID = (1007, "an item of the conversation is invalid")
 CLOSED_EXPIRED = (4410, "session_expired")
 
 
@@ -109,6 +111,11 @@ class ServerSession:
     def spoken(self) -> tuple[SpokenItem, ...]:
         """Every reply as the model made it."""
         return self._common.history.spoken
+
+    @property
+    def posted(self) -> frozenset[ItemId]:
+        """The items that the client put into the conversation."""
+        return self._common.history.posted
 
     def tool_of(self, item_id: ItemId) -> str | None:
         """The tool that the reply with this item called, if any."""
@@ -228,7 +235,7 @@ class ServerSession:
             return Refusal("invalid_event", f"{kind} is not available over a WebSocket.")
         match event:
             case ConversationItemCreate():
-                return self._create_item(event)
+                return self._create_item(event, now_ms)
             case ConversationItemRetrieve():
                 return self._retrieve(event.item_id)
             case ConversationItemTruncate():
@@ -261,9 +268,13 @@ class ServerSession:
         self._common.agenda.at(told_ms, partial(self._tell_updated, config))
         return None
 
-    def _create_item(self, event: ConversationItemCreate) -> Refusal | None:
+    def _create_item(self, event: ConversationItemCreate, now_ms: Ms) -> Refusal | None:
         item_id = ItemId(event.item.id or self._common.names.next("item"))
         after = None if isinstance(event.previous_item_id, msgspec.UnsetType) else event.previous_item_id
+        if isinstance(event.item, FunctionCallItem) and not self._common.settings.takes_calls:
+            if self._common.settings.closes_on_calls:
+                self._close(CLOSED_INVALID, now_ms)
+            return Refusal("invalid_value", "Items of this type cannot be created here.", "item.type")
         previous = self._common.history.post(item_id, event.item, after)
         if isinstance(previous, Refusal):
             return previous

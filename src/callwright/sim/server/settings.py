@@ -52,6 +52,9 @@ class ServerSettings:
     )
     longest_turn_ms: Annotated[Ms, "Audio of one open turn that is kept; the rest is dropped.", _REFERENCE] = 300_000
 
+    takes_calls: Annotated[bool, "Tool calls that a client puts into the conversation are taken.", _OURS] = True
+    closes_on_calls: Annotated[bool, "And where they are not, the connection is closed with 1007.", _OURS] = False
+
     # --- the caller's turns
     turn_end_ms: Annotated[Ms, "From the last word to the turn's end mark, on the audio clock.", _LIVE] = 500
     stop_told_ms: Annotated[MsRange, "From the end mark to speech_stopped.", _LIVE] = (83, 108)

@@ -1,0 +1,111 @@
+"""What a new session is told of the call so far: what was said, as it was heard; the tool calls; what may be said.
+
+Owns the tool calls with their outputs and where the notes of the record stand; the words are those of ``heard``. A call
+and its output go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from callwright.core.commands import CarryCall, CarryMessage, ConfigureSession, PostFacts, PostToolOutput, Request
+from callwright.core.events import FactChanged, ToolCalled
+from callwright.core.heard import HeardRecord, Speaker, Turn
+from callwright.core.notes import note_of
+from callwright.core.notice import Notice
+from callwright.core.playout import Playout
+from callwright.ids import EventId, ItemId, ToolCallId
+
+ITEMS_MAX = 256
+"""How many of the latest items a new session is told: some 20 minutes of quick talk."""
+SUMMARY_MAX = 12
+"""How many of them a summary names."""
+
+IN_PROGRESS = (
+    "This call is in progress: the connection was renewed, and the caller has noticed nothing but a pause. Do not "
+    "mention that, and go on where the conversation stands."
+)
+"""What the instructions of every session but the first end with ..."""
+INTRODUCED = "You have greeted the caller and introduced yourself already: do not greet or introduce yourself again."
+"""... where the caller has heard that much."""
+SO_FAR = "What was said and done last, the latest at the end:"
+
+
+class History:
+    """The conversation of one call, as another session of the model's is told it."""
+
+    def __init__(self, heard: HeardRecord, playout: Playout, outputs: Mapping[ToolCallId, str], notice: Notice) -> None:
+        """All of these are the session's; ``outputs`` are those of the tool calls, as they were posted.
+
+        ``notice`` is that the caller talks to a machine: without it nobody is introduced.
+        """
+        self._heard = heard
+        self._playout = playout
+        self._outputs = outputs
+        self._notice = notice
+        self._calls: dict[ItemId, ToolCalled] = {}
+
+    def preface(self) -> str:
+        """What the instructions of another session end with."""
+        has_spoken = any(turn.speaker is Speaker.AGENT and turn.heard for turn in self._heard.turns())
+        return f"{IN_PROGRESS} {INTRODUCED}" if has_spoken and not self._notice.is_awaited else IN_PROGRESS
+
+    def called(self, event: ToolCalled) -> None:
+        """The model called a tool."""
+        if event.item_id not in self._calls:
+            self._calls[event.item_id] = event
+            self._heard.stands(event.item_id)
+
+    def noted(self, op_id: str) -> None:
+        """What may be said of an operation stands in history from here on."""
+        self._heard.stands(_place_of(op_id))
+
+    def items(self, facts: Mapping[str, FactChanged], next_id: Callable[[], EventId]) -> list[Request]:
+        """The requests that tell a new session of the call, in order; ``facts`` are the operations it is told of."""
+        turns = {turn.item_id: turn for turn in self._heard.turns()}
+        notes = {_place_of(op_id): note_of(fact) for op_id, fact in facts.items()}
+        items: list[Request] = []
+        for item_id in self._heard.order():
+            if item_id in turns and (said := self._said(turns[item_id])):
+                turn = turns[item_id]
+                items.append(CarryMessage(next_id(), item_id, turn.speaker.value, said))
+            elif item_id in self._calls:
+                call = self._calls[item_id]
+                items.append(CarryCall(next_id(), call.tool_call_id, call.name, call.arguments or "{}"))
+                if call.tool_call_id in self._outputs:
+                    output = self._outputs[call.tool_call_id]
+                    items.append(PostToolOutput(next_id(), call.tool_call_id, output))
+            elif item_id in notes:
+                items.append(PostFacts(next_id(), notes[item_id]))
+        latest = items[-ITEMS_MAX:]
+        return latest[1:] if latest and isinstance(latest[0], PostToolOutput) else latest
+
+    def summary(self, items: list[Request], event_id: EventId) -> ConfigureSession:
+        """The configuration of a session that is told the end of all this in a few words."""
+        told = items[-SUMMARY_MAX:]
+        lines = [_line(item) for item in told]
+        about = tuple(item.item_id for item in told if isinstance(item, CarryMessage))
+        calls = tuple(item.tool_call_id for item in told if isinstance(item, (CarryCall, PostToolOutput)))
+        return ConfigureSession(event_id, "\n".join([self.preface(), SO_FAR, *lines]), (*about, *calls))
+
+    def _said(self, turn: Turn) -> str:
+        if turn.speaker is Speaker.CALLER or turn.item_id not in self._playout.live():
+            return turn.heard
+        return self._heard.will_be_heard(turn.item_id, self._playout.item_ms(turn.item_id))
+
+
+def _place_of(op_id: str) -> ItemId:
+    return ItemId(f"what is known of {op_id}")
+
+
+def _line(item: Request) -> str:
+    match item:
+        case CarryMessage(speaker=speaker, text=text):
+            return f"{speaker}: {text}"
+        case CarryCall(name=name, arguments=arguments):
+            return f"you called {name} with {arguments}"
+        case PostToolOutput(output=output):
+            return f"it returned {output}"
+        case PostFacts(text=text):
+            return f"on record: {text}"
+    return ""
