@@ -6,6 +6,8 @@ import json
 from functools import cache
 from importlib.resources import as_file, files
 
+import pytest
+
 from callwright.ids import Ms
 from callwright.measure.figures import figures_of
 from callwright.measure.hearing import HeardCall, hear_call
@@ -86,6 +88,9 @@ def test_the_summary_tells_the_waiting_as_it_was() -> None:
     assert (told["keys"], told["spoke_on_hold"]) == ("2", [])
     names = [phase["name"] for phase in told["phases"]]
     assert names == ["ringing", "menu", "queue", "person", "on hold again", "person"]
+    assert "two today" in told["result"]
+    assert told["client"]["keys_pressed"] == "2"
+    assert told["client"]["on_hold_ms"] == pytest.approx(told["on_hold_ms"], abs=500)
 
 
 def test_who_asks_for_a_reply_to_every_output_talks_to_the_queue() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 from tests.measure.far_ends import AGAIN, KEY, PERSON, QUEUE, VOICEMAIL, far_call, rests, speaks
 from tests.measure.records import SPEECH, Laid
 
 from callwright.cli.show_hold import far_lane, far_legend, hold, waiting, who_spoke
+from callwright.core.hold import HoldSummary, Phase, PhaseSince
 from callwright.measure.far import FarSide, find_far_side
 from callwright.measure.figures import measure_call
 from callwright.measure.hearing import hear_call
@@ -37,6 +41,18 @@ def test_the_lines_below_a_call_tell_phases_keys_the_waiting_and_what_it_costs()
     assert told[1].startswith("keys    2, 0.99")
     assert told[1].endswith(" s after the menu")
     assert told[3] == "cost    connected for 64.50 s, 0.0215 USD and tokens"
+
+
+def test_what_the_client_says_of_it_stands_beside_the_truth_and_the_result_last() -> None:
+    said = HoldSummary("2", 31_000, 543, False, (PhaseSince(Phase.RINGING, 0), PhaseSince(Phase.QUEUE, 9_400)))
+    record = replace(far_call(), hold=said, result="ready after two")
+    told = [line.plain for line in hold(record, far_of(record), measure_call(record, SPEECH))]
+    assert told[1] == "client  0:00 ringing, 0:09 queue"
+    assert told[-1] == "Result: ready after two"
+    as_json = hold_summary(hear_call(record, SPEECH))
+    assert as_json is not None
+    assert as_json["result"] == "ready after two"
+    assert json.loads(json.dumps(as_json["client"]))["phases"][1] == {"phase": "queue", "since_ms": 9_400}
 
 
 @pytest.mark.parametrize(("at_ms", "told"), [(13_400, "recorded whole"), (11_000, "58% of it recorded")])

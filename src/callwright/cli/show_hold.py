@@ -59,6 +59,9 @@ def hold(record: CallRecord, far: FarSide, figures: CallFigures) -> Iterator[Tex
     """Phases, keys, the waiting, what it costs, and the result, one below the other."""
     phases = ", ".join(f"{_clock(phase.start_ms)} {phase.name}" for phase in far.phases)
     yield Text.assemble(("line    ", "dim"), phases)
+    if record.hold:
+        believed = ", ".join(f"{_clock(each.since_ms)} {each.phase}" for each in record.hold.phases)
+        yield Text.assemble(("client  ", "dim"), believed)
     yield Text.assemble(("keys    ", "dim"), _keys(far, figures))
     yield Text.assemble(("hold    ", "dim"), waiting(far))
     for share in figures.values.get("message_share", ()):
@@ -67,6 +70,8 @@ def hold(record: CallRecord, far: FarSide, figures: CallFigures) -> Iterator[Tex
     usd = cost_usd(record)
     cost = "" if usd is None else f", {usd:.4f} USD and tokens"
     yield Text.assemble(("cost    ", "dim"), f"connected for {seconds(record.connected_ms)}{cost}")
+    if record.result:
+        yield Text.assemble(("Result: ", "bold"), record.result)
 
 
 def _keys(far: FarSide, figures: CallFigures) -> str:

@@ -48,6 +48,7 @@ def hold_summary(call: HeardCall) -> dict[str, object] | None:
     if far is None:
         return None
     return {
+        "result": record.result,
         "keys": far.keys,
         "phases": [asdict(phase) for phase in far.phases],
         "on_hold_ms": far.on_hold_ms,
@@ -55,6 +56,7 @@ def hold_summary(call: HeardCall) -> dict[str, object] | None:
         "answered_after_ms": far.answered_after_ms,
         "connected_ms": record.connected_ms,
         "cost_usd": cost_usd(record),
+        "client": None if record.hold is None else asdict(record.hold),
     }
 
 

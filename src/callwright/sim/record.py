@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from callwright.audio.dtmf import KeyHeard
     from callwright.audio.echo import EchoReport
     from callwright.core.heard import Turn
+    from callwright.core.hold import HoldSummary
     from callwright.sim.models import Clip, HistoryItem
     from callwright.sim.speech import Word
 
@@ -257,5 +258,9 @@ class CallRecord:
     """The far end's book, in a call that the agent makes; None in one that it takes."""
     echo: EchoReport | None = None
     """What the client's canceller knew of the echo in the end; None where there is no canceller."""
+    hold: HoldSummary | None = None
+    """How the client says that it waited; None where it did not, or says nothing of it."""
+    result: str = ""
+    """What the model gave as the result of the call; empty where it gave none, or the client does not say."""
     tool_calls_kept: tuple[bool, ...] | None = None
     """Of each tool call, whether the server's history had it at the end; None if it was not asked, or did not say."""

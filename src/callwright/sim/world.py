@@ -322,6 +322,8 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         tool_calls_kept=audit.kept if audit else None,
         shown=tuple(name for name in BEHAVIORS if name in model.shown),
         far=caller.book if isinstance(caller, FarEnd) else None,
+        hold=result.hold,
+        result=result.result,
     )
     return record, loop_ms() - line.now_ms
 
