@@ -10,6 +10,8 @@ from callwright.errors import UsageError
 from callwright.runtime.endpoint import Endpoint
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from callwright.core.ports import Connector
     from callwright.declare.agent import ModelChoice
 
@@ -17,18 +19,22 @@ Transport: TypeAlias = Literal["auto", "websockets", "picows"]
 """``auto`` is picows where it is installed."""
 
 
-def connect_to(choice: ModelChoice, *, transport: Transport = "auto") -> Connector:
+def connect_to(
+    choice: ModelChoice, *, environment: Mapping[str, str] | None = None, transport: Transport = "auto"
+) -> Connector:
     """A connector for this model.
 
     The address is the choice's own, else that in the environment variable of its provider, else the provider's; the
-    key is read from the environment now. Raises UsageError if the key is missing, or the address is of no use.
+    key is read from there too. ``environment`` is the process's own as it is now, if none is handed in; no file is
+    read. Raises UsageError if the key is missing, or the address is of no use.
     """
     profile = choice.profile
-    key = os.environ.get(profile.key_env, "").strip()
-    if not key:
+    variables = os.environ if environment is None else environment
+    key = variables.get(profile.key_env, "").strip()
+    if profile.needs_key and not key:
         raise UsageError(f"no key for {profile.name}: set the environment variable {profile.key_env}")
-    url = profile.address(choice.url or os.environ.get(profile.url_env))
-    return connector(Endpoint(url, key, profile.key_env), transport=transport)
+    url = profile.address(choice.url or variables.get(profile.url_env))
+    return connector(Endpoint(url, key or None, profile.key_env), transport=transport)
 
 
 def connector(endpoint: Endpoint, *, transport: Transport = "auto") -> Connector:

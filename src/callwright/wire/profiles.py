@@ -90,6 +90,8 @@ class Profile:
     """How the caller's words are asked for; None where they come unasked."""
     language: str = ""
     """What the caller speaks, as a tag such as ``en``; empty where that is left to the provider."""
+    needs_key: bool = True
+    """Whether nobody is let in without a key; where it is not known, none is sent unless it is set."""
 
     @property
     def tells_cuts(self) -> bool:
@@ -213,6 +215,7 @@ PLAIN: Final = Profile(
     features=frozenset(),
     cut_suffix="",
     call_id_max=32,
+    needs_key=False,
 )
 """What any server that speaks the protocol can be trusted with: its history can be neither shortened nor read."""
 
