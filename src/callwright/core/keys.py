@@ -155,7 +155,8 @@ class Keys:
             self._played_ms, self._due_ms = played_ms, now_ms + STUCK_MS
         if is_busy and now_ms < self._due_ms:
             return []
-        self._move(Cue.QUIET, max(now_ms, at_ear_ms) + QUIET_MS)
+        quiet_from_ms = max(now_ms, at_ear_ms) if is_busy else at_ear_ms
+        self._move(Cue.QUIET, quiet_from_ms + QUIET_MS)
         stuck = NoteAnomaly("the line does not go on with what it has to play: keys are pressed all the same")
         return [stuck, HoldReply()] if is_busy else [HoldReply()]
 
