@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
+from pathlib import Path
 
 import pytest
 
+from callwright.core.giveup import PARTING_MS
 from callwright.ids import Ms
 from callwright.measure.figures import figures_of
 from callwright.measure.hearing import HeardCall, hear_call
@@ -27,9 +30,15 @@ def scenario(name: str) -> Scenario:
 
 
 @cache
-def call(name: str, client: str = OURS, hold_s: int = SHORT_S, silence_ms: Ms = 300_000) -> HeardCall:
+def call(
+    name: str,
+    client: str = OURS,
+    hold_s: int = SHORT_S,
+    silence_ms: Ms = 300_000,
+    max_hold_s: int | None = None,
+) -> HeardCall:
     """One call; the server closes a connection on which it is sent nothing for so long."""
-    options = Options(hold_s=hold_s, server={"longest_silence_ms": silence_ms})
+    options = Options(hold_s=hold_s, server={"longest_silence_ms": silence_ms}, max_hold_s=max_hold_s)
     return hear_call(play(scenario(name), 1, client=client, options=options), scenario(name).lines)
 
 
@@ -85,12 +94,41 @@ def test_what_is_said_to_a_person_who_has_put_the_agent_on_hold_again_is_one_wor
 def test_the_summary_tells_the_waiting_as_it_was() -> None:
     told = hold_summary(call("hold"))
     assert told is not None
-    assert (told["keys"], told["spoke_on_hold"]) == ("2", [])
+    assert told["result"] == "Thanks for waiting. It will be ready any time after two today."
+    assert (told["keys_pressed"], told["spoke_on_hold"]) == ("2", [])
+    assert told["cost_usd"] == pytest.approx(told["seconds_connected"] / 60 * 0.02, abs=1e-6)
     names = [phase["name"] for phase in told["phases"]]
     assert names == ["ringing", "menu", "queue", "person", "on hold again", "person"]
-    assert "two today" in told["result"]
     assert told["client"]["keys_pressed"] == "2"
-    assert told["client"]["on_hold_ms"] == pytest.approx(told["on_hold_ms"], abs=500)
+    assert told["client"]["on_hold_ms"] == pytest.approx(told["seconds_on_hold"] * 1000, abs=500)
+
+
+def test_nobody_is_waited_for_longer_than_one_may_and_a_goodbye_says_so() -> None:
+    """The music of a minute is given up after 10 s, with a goodbye that is heard whole, and the result says why."""
+    heard = call("max-hold", hold_s=60, max_hold_s=10)
+    told = hold_summary(heard)
+    assert told is not None
+    assert heard.far is not None
+    assert (told["result"], told["ended_by"], told["answered_after_ms"]) == ("nobody answered in time", "agent", None)
+    assert len(heard.far.spoken_on_hold) == 1
+    assert value(heard, "goodbye_played") == 1
+    waited_ms = heard.far.spoken_on_hold[0].start_ms - heard.far.book.keys[0].started_ms
+    assert 10_000 < waited_ms < 12_000
+
+
+def test_a_model_that_waits_on_all_the_same_is_hung_up_on_15_s_later(tmp_path: Path) -> None:
+    """It says something to the music, and does not call the tool that ends the call."""
+    whole = scenario("max-hold")
+    rules = whole.rules.read_text("utf-8").replace("noted: [give up, cannot wait]", "noted: [no such note]")
+    (tmp_path / "rules.yaml").write_text(rules, "utf-8")
+    (tmp_path / "speech").symlink_to(whole.speech)
+    deaf = replace(whole, rules=tmp_path / "rules.yaml")
+    heard = hear_call(play(deaf, 1, options=Options(hold_s=60, max_hold_s=10)), deaf.lines)
+    assert (heard.record.ended_by, heard.record.ended_because) == ("agent", "gave up after 10 s on hold")
+    (asked_ms,) = rows(heard, "RequestReply")
+    assert heard.record.ended_ms == pytest.approx(asked_ms + PARTING_MS, abs=20)
+    assert called(heard, "end_call") == 0
+    assert (heard.record.result, heard.record.settings["max_hold_s"]) == ("", 10)
 
 
 def test_who_asks_for_a_reply_to_every_output_talks_to_the_queue() -> None:

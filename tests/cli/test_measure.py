@@ -61,11 +61,19 @@ def test_an_audit_is_told_and_its_replay_asks_too(tmp_path: Path) -> None:
     assert "--seed 1 --audit\n" in result.stderr
 
 
-def test_tools_cannot_be_chosen_for_a_baseline() -> None:
-    for taker in (("--before",), ("--client", "naive")):
-        result = callwright("measure", "did-it-go-through", "--tools", "blocking", *taker)
+@pytest.mark.parametrize(("scenario", "option"), [("did-it-go-through", "--tools blocking"), ("hold", "--max-hold 60")])
+@pytest.mark.parametrize("taker", ["--before", "--client naive"])
+def test_what_only_our_client_has_cannot_be_chosen_for_a_baseline(scenario: str, option: str, taker: str) -> None:
+    result = callwright("measure", scenario, *option.split(), *taker.split())
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert option.split()[0] in result.stderr
+
+
+def test_only_a_call_that_the_agent_makes_can_be_on_hold() -> None:
+    for option in ("--hold", "--max-hold"):
+        result = callwright("measure", "check-in", option, "60")
         assert (result.exit_code, result.stdout) == (2, "")
-        assert "--tools" in result.stderr
+        assert f"leave out {option}" in result.stderr
 
 
 def test_a_dialect_has_its_own_expectations_and_is_told() -> None:

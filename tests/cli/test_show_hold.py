@@ -35,8 +35,9 @@ def test_a_person_is_told_from_a_machine() -> None:
 
 
 def test_the_lines_below_a_call_tell_phases_keys_the_waiting_and_what_it_costs() -> None:
-    record = far_call(replies=[speaks(42_500)])
-    told = [line.plain for line in hold(record, far_of(record), measure_call(record, SPEECH))]
+    record = replace(far_call(replies=[speaks(42_500)]), result="ready after two")
+    *told, result = [line.plain for line in hold(record, far_of(record), measure_call(record, SPEECH))]
+    assert result == "Result: ready after two"
     assert told[0] == "line    0:00 ringing, 0:04 menu, 0:10 queue, 0:41 person, 0:46 on hold again, 0:55 person"
     assert told[1].startswith("keys    2, 0.99")
     assert told[1].endswith(" s after the menu")
@@ -55,11 +56,17 @@ def test_what_the_client_says_of_it_stands_beside_the_truth_and_the_result_last(
     assert json.loads(json.dumps(as_json["client"]))["phases"][1] == {"phase": "queue", "since_ms": 9_400}
 
 
+def test_a_call_without_a_result_says_why_it_ended() -> None:
+    record = replace(far_call(), ended_because="gave up after 60 s on hold")
+    *_, last = hold(record, far_of(record), measure_call(record, SPEECH))
+    assert last.plain == "Result: none; gave up after 60 s on hold"
+
+
 @pytest.mark.parametrize(("at_ms", "told"), [(13_400, "recorded whole"), (11_000, "58% of it recorded")])
 def test_a_message_is_told_with_what_the_voicemail_has_of_it(at_ms: int, told: str) -> None:
     record = far_call(VOICEMAIL, [speaks(at_ms, "goodbye", "end_call")], [])
     lines = [line.plain for line in hold(record, far_of(record), measure_call(record, SPEECH))]
-    assert lines[-2] == f"message {told}"
+    assert lines[-3] == f"message {told}"
 
 
 @pytest.mark.parametrize(
@@ -83,8 +90,13 @@ def test_the_waiting_is_told_with_what_was_said_to_nobody(
 def test_the_same_is_there_as_json() -> None:
     told = hold_summary(hear_call(far_call(replies=[speaks(15_000), speaks(42_500)]), SPEECH))
     assert told is not None
-    assert (told["keys"], told["cost_usd"], len(told["spoke_on_hold"])) == (KEY[0], 0.0215, 1)
+    assert (told["keys_pressed"], told["seconds_connected"], told["cost_usd"]) == (KEY[0], 64.5, 0.0215)
+    assert told["seconds_on_hold"] == pytest.approx(41 - 9.3, abs=0.2)
+    assert len(told["spoke_on_hold"]) == 1
     assert told["phases"][1] == {"name": "menu", "start_ms": 4_000, "end_ms": 9_400}
     busy = hold_summary(hear_call(far_call([rests("busy", 0, 5_000)], keys=[]), SPEECH))
     assert busy is not None
-    assert (busy["keys"], busy["on_hold_ms"], busy["answered_after_ms"]) == ("", None, None)
+    assert (busy["keys_pressed"], busy["seconds_on_hold"], busy["answered_after_ms"]) == ("", None, None)
+    elsewhere = hold_summary(hear_call(replace(far_call(), server="openai"), SPEECH))
+    assert elsewhere is not None
+    assert elsewhere["cost_usd"] is None, "a provider that takes nothing for time"

@@ -235,8 +235,16 @@ def test_the_model_is_told_once_and_asked_once_and_the_goodbye_is_its_own():
     assert summary.max_hold_reached
 
 
-def test_a_model_that_does_not_give_up_is_hung_up_on():
+@pytest.mark.parametrize("speech_ms", [0, 2_000])
+def test_a_model_that_does_not_give_up_is_hung_up_on(speech_ms):
+    """Words without the tool end nothing, and have met nobody."""
     call = queued(max_hold_ms=60_000)
+    call.turn(8_000, 2_000, "Connecting.")
+    call.response("wait")
+    call.at(66_900)
+    if speech_ms:
+        call.response(speech_ms=speech_ms)
+        assert call.phase is Phase.QUEUE
     call.at(66_900 + PARTING_MS - 1)
     assert call.session.ending is None
     call.at(66_900 + PARTING_MS)

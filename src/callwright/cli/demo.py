@@ -46,6 +46,7 @@ DEMOS: Mapping[str, Demo] = {
 @options.seed
 @options.dialect
 @options.hold
+@options.max_hold
 @options.real_time
 @options.out("out/demo")
 @options.report("all calls, one below the other,")
@@ -57,6 +58,7 @@ def command(
     seed: int,
     dialect: str | None,
     hold_s: int | None,
+    max_hold_s: int | None,
     pace: Pace,
     out: Path,
     report: Path | None,
@@ -72,8 +74,8 @@ def command(
     that plays 1.5 s behind the stream. In real time both clients take their calls at the same time.
     """
     demo = DEMOS.get(name, Demo((name,), LAG_MS))
-    ours = options.Setup(OURS, lag_ms=demo.lag_ms, pace=pace, dialect=dialect, hold_s=hold_s)
-    setups = [replace(ours, client=demo.before, before=demo.before is None), ours]
+    ours = options.Setup(OURS, lag_ms=demo.lag_ms, pace=pace, dialect=dialect, hold_s=hold_s, max_hold_s=max_hold_s)
+    setups = [replace(ours, client=demo.before, before=demo.before is None, max_hold_s=None), ours]
     calls = [[make_plan(scenario, setup) for setup in setups] for scenario in demo.scenarios]
     shown: list[list[tuple[Played, Path]]] = []
     with progress(name, sum(map(len, calls)), quiet=quiet) as advance:

@@ -66,6 +66,7 @@ class Setup:
     noise: Noise | None = None
     aec: str | None = None
     hold_s: int | None = None
+    max_hold_s: int | None = None
 
     @property
     def options(self) -> Options:
@@ -82,6 +83,7 @@ class Setup:
             provider=self.provider,
             room={name: value for name, value in self._room.items() if value is not None},
             hold_s=self.hold_s,
+            max_hold_s=self.max_hold_s,
         )
 
     @property
@@ -95,6 +97,12 @@ class Setup:
             "aec": None if self.aec is None else Aec(self.aec),
         }
 
+    @property
+    def _ours_alone(self) -> list[tuple[str, str]]:
+        """What was given that no baseline takes, each with the reason."""
+        given = [("--tools", self.tools, "always waits"), ("--max-hold", self.max_hold_s, "never gives up")]
+        return [(option, lacks) for option, value, lacks in given if value]
+
     def dialect_for(self, scenario: Scenario) -> str:
         """The provider whose protocol is spoken."""
         return self.dialect or load_agent(scenario.agent).model.provider
@@ -106,10 +114,11 @@ class Setup:
     def client_for(self, scenario: Scenario) -> str:
         """Who takes the call.
 
-        Raises UsageError for ``--before`` with ``--client``, or without a baseline, and for ``--tools`` with one.
+        Raises UsageError for ``--before`` with ``--client``, or without a baseline, and for what no baseline has.
         """
-        if self.tools and (self.before or self.client not in (None, OURS)):
-            raise UsageError(f"--tools is for {OURS}'s own calls, and a baseline always waits: leave one out")
+        if self.before or self.client not in (None, OURS):
+            for option, lacks in self._ours_alone:
+                raise UsageError(f"{option} is for {OURS}'s own calls, and a baseline {lacks}: leave one out")
         if not self.before:
             return self.client or OURS
         if self.client:
@@ -143,6 +152,7 @@ class Setup:
             "--noise": None if self.noise is None else str(self.noise),
             "--aec": self.aec,
             "--hold": self.hold_s,
+            "--max-hold": self.max_hold_s,
             "--real-time": self.pace is Pace.REAL,
         }
         return _typed(given)
@@ -213,6 +223,13 @@ hold = click.option(
     metavar="SECONDS",
     help="How long a call that the agent makes is on hold.  [default: the scenario's time, or 30]",
 )
+max_hold = click.option(
+    "--max-hold",
+    "max_hold_s",
+    type=click.IntRange(1, LONGEST_HOLD_S),
+    metavar="SECONDS",
+    help="How long the agent waits on hold before it gives up.  [default: the scenario's time, or for ever]",
+)
 playing = _all(
     click.option("--client", type=click.Choice(CLIENTS), help="Who takes the calls.  [default: callwright]"),
     click.option("--before", is_flag=True, help="Take the scenario's own baseline, which must fail as it says."),
@@ -278,6 +295,7 @@ playing = _all(
         help="Whether the client cancels its echo. auto: on a sound card with an echo, not for a baseline.",
     ),
     hold,
+    max_hold,
     real_time,
 )
 """The fields of `Setup`."""

@@ -128,6 +128,7 @@ def make_plan(name_or_path: str, setup: Setup) -> Plan:
     scenario = scenario.in_dialect(setup.dialect_for(scenario))
     setup.options.behind(scenario.behind)  # for their mistakes: they are told before a call
     setup.options.callee(scenario.callee)
+    setup.options.max_hold_ms(scenario)
     return Plan(scenario, setup, setup.client_for(scenario), inputs_of(scenario))
 
 
@@ -139,11 +140,11 @@ def play_one(plan: Plan, seed: int) -> Played:
 
 
 def play_together(plans: Sequence[Plan], seed: int) -> list[Played]:
-    """Play and measure several clients' calls of one scenario in real time, all at the same time."""
+    """Play and measure several clients' calls of one scenario in real time, all at once, as the last plan sets it."""
     from callwright.sim.live import play_side_by_side
 
-    first = plans[0]
-    records = play_side_by_side(first.scenario, seed, [plan.client for plan in plans], first.setup.options)
+    ours = plans[-1]
+    records = play_side_by_side(ours.scenario, seed, [plan.client for plan in plans], ours.setup.options)
     return [_measured(plan, seed, record) for plan, record in zip(plans, records, strict=True)]
 
 

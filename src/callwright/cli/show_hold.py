@@ -70,8 +70,7 @@ def hold(record: CallRecord, far: FarSide, figures: CallFigures) -> Iterator[Tex
     usd = cost_usd(record)
     cost = "" if usd is None else f", {usd:.4f} USD and tokens"
     yield Text.assemble(("cost    ", "dim"), f"connected for {seconds(record.connected_ms)}{cost}")
-    if record.result:
-        yield Text.assemble(("Result: ", "bold"), record.result)
+    yield Text.assemble(("Result: ", "bold"), record.result or f"none; {record.ended_because}")
 
 
 def _keys(far: FarSide, figures: CallFigures) -> str:
@@ -82,7 +81,8 @@ def _keys(far: FarSide, figures: CallFigures) -> str:
 def waiting(far: FarSide) -> Text:
     """How long one was on hold, what was said meanwhile, and how a person was met."""
     waited, spoken, answered_ms = far.on_hold_ms, len(far.spoken_on_hold), far.answered_after_ms
-    text = Text("" if waited is None else f"{seconds(waited)} from key to person, ")
+    until = "person" if far.person else "end"
+    text = Text("" if waited is None else f"{seconds(waited)} from key to {until}, ")
     if spoken:
         text.append(f"spoke {spoken} time{'s' * (spoken != 1)} while nobody was there, ", style="red")
     else:

@@ -109,6 +109,8 @@ class _Turn:
     item_id: ItemId
     began_ms: Ms
     ended_ms: Ms | None = None
+    needs_nothing: bool = False
+    """It was answered with silence: whatever is said later, without another turn, is said to nobody."""
 
 
 @dataclass(slots=True)
@@ -191,11 +193,13 @@ class Hold:
         if reply.calls in (None, AfterOutput.REPLY):
             reply.calls = after
         self.stays_silent = after is AfterOutput.SILENCE and reply.turn is self._turn
+        if after is AfterOutput.SILENCE and reply.turn is not None:
+            reply.turn.needs_nothing = True
         if name == LEAVE_VOICEMAIL and reply.turn is not None:
             self._move(Cue.LEAVES_MESSAGE, reply.turn.began_ms)
 
     def reply_ended(self, response_id: ResponseId, *, is_completed: bool) -> None:
-        """A response closed: what it said, it said to a person, unless it ends the call or goes on waiting.
+        """A response closed: what it said, it said to a person, unless it ends the call, goes on waiting, or is late.
 
         One that broke off, and not because somebody speaks, has answered nothing.
         """
@@ -205,6 +209,8 @@ class Hold:
         if reply is None or reply.spoke_ms is None or reply.calls in (AfterOutput.SILENCE, AfterOutput.HANG_UP):
             return
         turn = reply.turn
+        if turn is not None and turn.needs_nothing:
+            return
         if self.answered_after_ms is None and turn is not None and turn.ended_ms is not None:
             self.answered_after_ms = reply.spoke_ms - turn.ended_ms
         is_there = self.phase is Phase.PERSON

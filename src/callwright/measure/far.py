@@ -90,9 +90,14 @@ class FarSide:
 
     @property
     def on_hold_ms(self) -> Ms | None:
-        """From the last key before a person's first word to that word; None without either."""
-        keys = [key.started_ms for key in self.book.keys if self.person and key.started_ms < self.person[0].start_ms]
-        return self.person[0].start_ms - keys[-1] if keys else None
+        """From the last key before a person's first word to that word, or to the end of the waiting where none comes.
+
+        None without such a key.
+        """
+        alone = self.alone
+        ends_ms = self.person[0].start_ms if self.person else alone[-1].end_ms if alone else 0
+        keys = [key.started_ms for key in self.book.keys if key.started_ms < ends_ms]
+        return ends_ms - keys[-1] if keys else None
 
     @property
     def answered_after_ms(self) -> Ms | None:

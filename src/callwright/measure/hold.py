@@ -10,6 +10,7 @@ from callwright.measure import goodbye
 from callwright.measure.metric import Aim, Metric
 from callwright.measure.played import audible_bounds_ms
 from callwright.sim.models import CallerSaid
+from callwright.wire.profiles import PROFILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -38,32 +39,31 @@ _KEYS: Final[Mapping[str, str]] = {
 _PRESSING: Final = ("pressing", "pressed")
 _I_PRESS: Final = ("i", "i'll", "will")
 
-USD_A_MINUTE: Final[Mapping[str, float]] = {"polyai": 0.02}
-"""What a provider takes for a connected minute, without tokens: Dialog-RSN-1 in November 2026."""
-
 
 def hold_summary(call: HeardCall) -> dict[str, object] | None:
-    """Where a call that the agent made was, and how it waited, as a JSON object; None of one that it took."""
+    """What came of a call that the agent made, and how it waited, as a JSON object; None of one that it took."""
     far, record = call.far, call.record
     if far is None:
         return None
     return {
         "result": record.result,
-        "keys": far.keys,
-        "phases": [asdict(phase) for phase in far.phases],
-        "on_hold_ms": far.on_hold_ms,
+        "ended_by": record.ended_by,
+        "ended_because": record.ended_because,
+        "keys_pressed": far.keys,
+        "seconds_on_hold": None if far.on_hold_ms is None else far.on_hold_ms / 1000,
         "spoke_on_hold": [asdict(each) for each in far.spoken_on_hold],
         "answered_after_ms": far.answered_after_ms,
-        "connected_ms": record.connected_ms,
+        "seconds_connected": record.connected_ms / 1000,
         "cost_usd": cost_usd(record),
+        "phases": [asdict(phase) for phase in far.phases],
         "client": None if record.hold is None else asdict(record.hold),
     }
 
 
 def cost_usd(record: CallRecord) -> float | None:
     """What its connection costs, without tokens; None where the provider takes nothing for time, or none is known."""
-    a_minute = USD_A_MINUTE.get(record.server)
-    return None if a_minute is None else round(record.connected_ms / 60_000 * a_minute, 6)
+    micro_usd = PROFILES[record.server].micro_usd(record.connected_ms)
+    return None if micro_usd is None else micro_usd / 1_000_000
 
 
 def _of_far(figure: Callable[[HeardCall, FarSide], Iterable[float]]) -> Callable[[HeardCall], Values]:
@@ -200,10 +200,11 @@ HOLD_METRICS = (
     Metric(
         "seconds_on_hold",
         "s",
-        "From the first sample of the last key before a person's first word to the first audible sample of that word.",
-        "per call that came to a person",
+        "From the first sample of the last key before a person's first word to the first audible sample of that word;"
+        " where no person comes, to the end of what there is while nobody is there.",
+        "per call in which a key was heard",
         _of_far(lambda _, far: _known(None if far.on_hold_ms is None else far.on_hold_ms / 1000)),
-        f"{_NO_PERSON}, or no key was heard before",
+        f"{_NO_KEY} before a person, or before the end of the music",
         aim=Aim.NEITHER,
     ),
     Metric(

@@ -26,8 +26,8 @@ from callwright.sim.behind import (
 )
 from callwright.sim.caller import REPLY_ENDS_AFTER_MS, Anchor, Step, Trigger
 from callwright.sim.exchange.callee import KEYS as CALLEE_KEYS
+from callwright.sim.exchange.callee import LONGEST_HOLD_S, Callee, read_callee
 from callwright.sim.exchange.callee import REQUIRED as CALLEE_REQUIRED
-from callwright.sim.exchange.callee import Callee, read_callee
 from callwright.sim.exchange.sounds import tones
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.network import NetworkSettings, Stall
@@ -58,6 +58,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "room",
         "caller",
         "callee",
+        "max_hold_s",
         "earlier",
         "limit_ms",
         "expect",
@@ -177,6 +178,8 @@ class Scenario:
     """The room at the caller's end."""
     callee: Callee | None = None
     """Who is called; None where it is the agent that is."""
+    max_hold_s: int | None = None
+    """How long our client waits on hold at most; None for as long as it takes."""
 
     def in_dialect(self, name: str) -> Scenario:
         """The scenario as it is expected to go in this dialect."""
@@ -271,6 +274,7 @@ def load_scenario(
         dialects={name: _differing(other, expect, before, speech, metrics) for name, other in others.items()},
         room=_room(parts["room"]) if "room" in parts else RoomSettings(),
         callee=_callee(parts["callee"], path.parent, speech) if "callee" in parts else None,
+        max_hold_s=_max_hold_s(parts),
     )
 
 
@@ -296,6 +300,14 @@ def _part(field: Field, name: str) -> dict[str, Field]:
 
 def _callee(field: Field, directory: Path, speech: Speech) -> Callee:
     return read_callee(field, lambda tree: _located(tree, directory, "a tree file"), speech)
+
+
+def _max_hold_s(parts: Mapping[str, Field]) -> int | None:
+    if "max_hold_s" not in parts:
+        return None
+    if "callee" not in parts:
+        raise parts["max_hold_s"].error("expected callee, who could put the agent on hold: leave out max_hold_s")
+    return parts["max_hold_s"].whole(1, LONGEST_HOLD_S)
 
 
 def _located(field: Field, directory: Path, what: str) -> Path:

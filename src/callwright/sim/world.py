@@ -83,6 +83,8 @@ class Options:
     """Settings of the room at the caller's end that go before the scenario's, by the names that `RoomSettings` has."""
     hold_s: int | None = None
     """How long a call that the agent makes is on hold; None for the scenario's own time."""
+    max_hold_s: int | None = None
+    """How long our client waits on hold at most; None as the scenario has it."""
 
     def line(self, settings: LineSettings) -> LineSettings:
         """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
@@ -108,6 +110,13 @@ class Options:
             raise UsageError("the scenario has no callee, who could put the agent on hold: leave out --hold")
         return replace(callee, hold_s=self.hold_s)
 
+    def max_hold_ms(self, scenario: Scenario) -> Ms | None:
+        """How long our client waits on hold at most. Raises UsageError where nobody can put the agent on hold."""
+        if self.max_hold_s is not None and scenario.callee is None:
+            raise UsageError("the scenario has no callee, who could put the agent on hold: leave out --max-hold")
+        longest_s = scenario.max_hold_s if self.max_hold_s is None else self.max_hold_s
+        return None if longest_s is None else longest_s * 1000
+
     def behind(self, behind: Behind) -> Behind:
         """The world behind the scenario's agent with this run's provider. Raises as ``with_provider``."""
         return behind if self.provider is None else with_provider(behind, self.provider)
@@ -131,6 +140,8 @@ class Options:
             told["provider"] = self.provider
         if self.hold_s is not None:
             told["hold_s"] = self.hold_s
+        if self.max_hold_s is not None:
+            told["max_hold_s"] = self.max_hold_s
         for name, value in self.room.items():
             told["room" if name == "name" else name] = value if isinstance(value, (str, int, float)) else str(value)
         return {**told, **self.server}
@@ -283,6 +294,7 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
                 party=place.party,
                 tools_wait=bool(options.tools_wait),
                 longest_session_ms=known_limit({**scenario.server, **options.server}),
+                max_hold_ms=options.max_hold_ms(scenario),
             )
         else:
             baseline = BASELINES[place.client]

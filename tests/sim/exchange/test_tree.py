@@ -162,6 +162,7 @@ agent: callwright.apps.hotel:desk
 line: {kind: phone}
 model: {rules: %s}
 callee: {tree: desk.tree.yaml, answers: sam, rings: 0, hold_s: 700}
+max_hold_s: 90
 limit_ms: 60000
 expect: {}
 """
@@ -184,6 +185,7 @@ def test_a_scenario_names_whom_the_agent_calls(outbound: Path, tmp_path: Path) -
     assert scenario.callee == Callee(read(tmp_path, FRONT_DESK), "sam", 0, 700)
     assert scenario.caller == ()
     assert scenario.ends_ms == 60_000 + 700_000
+    assert scenario.max_hold_s == 90
 
 
 @pytest.mark.parametrize(
@@ -192,6 +194,8 @@ def test_a_scenario_names_whom_the_agent_calls(outbound: Path, tmp_path: Path) -
         ("answers: sam", "answers: pam", '6:41: callee.answers: expected one of .*; got "pam"; did you mean "sam"?'),
         ("desk.tree", "disk.tree", '6:16: callee.tree: expected a tree file in .*; did you mean "desk.tree.yaml"?'),
         ("hold_s: 700", "hold_s: long", "6:64: callee.hold_s: expected a whole number from 0 to 21600"),
+        ("max_hold_s: 90", "max_hold_s: 0", "7:13: max_hold_s: expected a whole number from 1 to 21600"),
+        ("callee: {tree: desk.tree.yaml, answers: sam, rings: 0, hold_s: 700}", "caller: []", "7:1.*expected callee"),
         ("limit_ms: 60000", "caller: []", "1:1: expected exactly one of caller .*, callee"),
         ("callee: {tree", "about_it: {tree", 'expected one of .*; got "about_it"'),
     ],
