@@ -85,7 +85,7 @@ class HoldCall(Call):
 
 
 def queued(**planned) -> HoldCall:
-    """A menu from 1 s to 6 s, the key at 7.0 s (out at 7.2 s)."""
+    """A menu from 1 s to 6 s, the key at 6.5 s (out at 6.7 s)."""
     call = HoldCall(**planned)
     call.turn(1_000, 5_000, "For prescriptions press two.")
     call.response("press_keys", keys="2")
@@ -107,13 +107,13 @@ def test_a_call_goes_through_menu_and_queue_to_a_person_and_waits_for_him_again(
     call.at(70_000)
     assert call.summary() == HoldSummary(
         keys_pressed="2",
-        on_hold_ms=(40_000 - 6_900) + (60_000 - 51_500),
+        on_hold_ms=(40_000 - 6_700) + (60_000 - 51_500),
         answered_after_ms=500,
         max_hold_reached=False,
         phases=(
             PhaseSince(Phase.RINGING, 0),
             PhaseSince(Phase.MENU, 1_000),
-            PhaseSince(Phase.QUEUE, 6_900),
+            PhaseSince(Phase.QUEUE, 6_700),
             PhaseSince(Phase.PERSON, 40_000),
             PhaseSince(Phase.HOLD, 51_500),
             PhaseSince(Phase.PERSON, 60_000),
@@ -222,7 +222,7 @@ def test_what_is_in_brackets_was_not_said(text, said):
 def test_the_model_is_told_once_and_asked_once_and_the_goodbye_is_its_own():
     call = queued(max_hold_ms=60_000)
     call.log.clear()
-    call.at(66_900)
+    call.at(66_700)
     (note,) = call.done(do.PostFacts)
     assert "60 s" in note.text
     assert len(call.done(do.RequestReply)) == 1
@@ -241,13 +241,13 @@ def test_a_model_that_does_not_give_up_is_hung_up_on(speech_ms):
     call = queued(max_hold_ms=60_000)
     call.turn(8_000, 2_000, "Connecting.")
     call.response("wait")
-    call.at(66_900)
+    call.at(66_700)
     if speech_ms:
         call.response(speech_ms=speech_ms)
         assert call.phase is Phase.QUEUE
-    call.at(66_900 + PARTING_MS - 1)
+    call.at(66_700 + PARTING_MS - 1)
     assert call.session.ending is None
-    call.at(66_900 + PARTING_MS)
+    call.at(66_700 + PARTING_MS)
     assert call.session.ending is not None
     assert (call.session.ending.by, call.session.ending.reason) == ("agent", "gave up after 60 s on hold")
     assert len(call.done(do.RequestReply)) == 1
