@@ -19,6 +19,7 @@ from callwright.errors import CallwrightError, UsageError
 
 COMMANDS = {
     "call": "Play one call and show what was heard.",
+    "check": "Say what a live call needs, and what of it is missing.",
     "compare": "Compare two saved batches, seed by seed.",
     "demo": "Play one call with a naive client and with Callwright's, side by side.",
     "ledger": "Look after a ledger's file.",

@@ -33,7 +33,10 @@ SCHEMA_VERSION = 2
 APPLICATION_ID = 0x43574C47  # "CWLG": whose file it is
 BUSY_TIMEOUT_MS = 5_000
 """How long another process's transaction is waited for."""
-_WAL_FROM = (3, 51, 3)
+SQLITE_MIN = (3, 37, 0)
+"""The oldest SQLite that has STRICT tables."""
+WAL_FROM = (3, 51, 3)
+JOURNAL = "WAL" if sqlite3.sqlite_version_info >= WAL_FROM else "PERSIST"
 
 
 class SQLiteStore:
@@ -56,7 +59,7 @@ class SQLiteStore:
 
     def _prepare(self, path: str) -> None:
         run = self._connection.execute
-        run(f"PRAGMA journal_mode={'WAL' if sqlite3.sqlite_version_info >= _WAL_FROM else 'PERSIST'}")
+        run(f"PRAGMA journal_mode={JOURNAL}")
         run("PRAGMA synchronous=FULL")
         run("BEGIN IMMEDIATE")
         version, owner = run("PRAGMA user_version").fetchone()[0], run("PRAGMA application_id").fetchone()[0]

@@ -121,17 +121,19 @@ class Endpoint:
             f"{self.address}: what is there speaks no WebSocket; check scheme (ws:// or wss://), host, port and path"
         )
 
-    def silent(self) -> ConnectionFailed:
+    def silent(self, advice: str = "is the host right, and reachable from here?") -> ConnectionFailed:
         """Nothing answered in time."""
-        return ConnectionFailed(
-            f"{self.address}: no answer within {self.open_timeout_ms} ms; is the host right, and reachable from here?"
-        )
+        return ConnectionFailed(f"{self.address}: no answer within {self.open_timeout_ms} ms; {advice}")
 
     def unreachable(self, problem: OSError) -> ConnectionFailed:
         """The connection below the WebSocket did not come about."""
         told = getattr(problem, "verify_message", None) or problem.strerror or str(problem) or type(problem).__name__
         is_tls = isinstance(problem, ssl.SSLError | ConnectionResetError)
-        advice = "is TLS spoken there, and its certificate known here?" if is_tls else "is the server up there?"
+        advice = (
+            "is TLS spoken there, its certificate known here, and this clock right?"
+            if is_tls
+            else "is the server up there?"
+        )
         return ConnectionFailed(f"{self.address}: cannot connect ({told}); {advice}")
 
     # --- why a connection ended by itself

@@ -13,6 +13,7 @@ from typing import Final, cast
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus, PayloadTooBig
 from websockets.frames import CloseCode, Frame, Opcode
+from websockets.http11 import Response
 from websockets.protocol import State
 from websockets.uri import parse_uri
 
@@ -63,6 +64,8 @@ class WebSocketConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self.opened: asyncio.Future[None] = self._loop.create_future()
         """Done when the handshake is; fails with ConnectionFailed."""
+        self.answer: Response | None = None
+        """What the server answered to the handshake, accepted or not."""
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._endpoint = endpoint
         self._inbox = Inbox(sink, endpoint.message_bytes_max)
@@ -105,6 +108,8 @@ class WebSocketConnection(asyncio.Protocol):
         for event in self._protocol.events_received():
             if isinstance(event, Frame):
                 self._take(event)
+            elif isinstance(event, Response):
+                self.answer = event
         if self._protocol.parser_exc is not None:
             self._end(*self._broken(self._protocol.parser_exc))
 
