@@ -108,10 +108,18 @@ SPOKEN = ("Zenobia", "automated", "recorded", "sure", "pool", "Okafor", "214", "
 
 
 def found(taken: Taken, *words: str) -> list[str]:
-    """Which of these words are in the trace, the transcript, the ending or the log of what was survived."""
+    """Which of these words are in the trace, the transcript, the ending or the log of what was survived.
+
+    The head of the trace is the agent's declaration, not the call.
+    """
     result = taken.result
     told = b"".join(
-        [result.trace, repr(result.turns).encode(), repr(result.anomalies).encode(), repr(result.ending).encode()]
+        [
+            result.trace.partition(b"\n")[2],
+            repr(result.turns).encode(),
+            repr(result.anomalies).encode(),
+            repr(result.ending).encode(),
+        ]
     )
     return [word for word in words if word.encode() in told]
 

@@ -26,7 +26,11 @@ from tests.runtime.calls import (
 
 from callwright.core.commands import Command
 from callwright.core.events import Event, SpeechStarted
+from callwright.core.plan import Can, Keep
+from callwright.core.ports import PlayedReports
+from callwright.core.toolcalls import AfterOutput
 from callwright.ids import ItemId
+from callwright.runtime.head import read_plan
 from callwright.runtime.trace import TRACE_VERSION, Trace
 from callwright.testing.scripted import after
 
@@ -45,8 +49,18 @@ def a_call() -> Taken:
 
 
 def test_the_first_row_names_the_version_and_the_call() -> None:
-    head = {"version": TRACE_VERSION, "agent": "desk", "model": "polyai", "reports": "marks"}
-    assert a_call().rows[0] == [0, "trace", head]
+    at_ms, kind, head = a_call().rows[0]
+    assert (at_ms, kind) == (0, "trace")
+    assert {**head, "plan": None} == {"version": TRACE_VERSION, "agent": "desk", "model": "polyai", "plan": None}
+
+
+def test_the_first_row_holds_all_that_was_fixed_before_the_call() -> None:
+    plan = read_plan(a_call().rows[0][2]["plan"])
+    assert plan.tools["wait"] is AfterOutput.SILENCE
+    assert plan.tools["end_call"] is AfterOutput.HANG_UP
+    assert (plan.reports, plan.output_rate_hz, plan.latency_ms) == (PlayedReports.MARKS, 24_000, 0)
+    assert plan.can == Can.TRUNCATE | Can.RETRIEVE | Can.CANCEL | Can.MERGE
+    assert (plan.keep, plan.actions, plan.locale) == (Keep.EVERYTHING, frozenset(), "en")
 
 
 def test_every_row_is_an_event_a_command_or_audio_and_they_are_in_order() -> None:
@@ -56,6 +70,7 @@ def test_every_row_is_an_event_a_command_or_audio_and_they_are_in_order() -> Non
     names = {
         "on": [kind.__name__ for kind in get_args(Event)],
         "do": [kind.__name__ for kind in get_args(Command)],
+        "note": ["NoteAnomaly"],
     }
     assert all(kind == "audio" or what in names[kind] for _, kind, what, *_ in rows)
     assert {"on", "do", "audio"} == {row[1] for row in rows}

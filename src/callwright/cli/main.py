@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": "Play one call with a naive client and with Callwright's, side by side.",
     "ledger": "Look after a ledger's file.",
     "measure": "Play many calls and show figures over all of them.",
+    "replay": "Give a recorded call to the core again, and show the first difference.",
     "scenarios": "List the scenarios that can be named.",
     "serve": "Run the local realtime server for any client.",
     "serve-provider": "Run the stand-in payment provider.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum, Flag, auto
+from enum import Flag, StrEnum, auto
 
 from callwright.claims.facts import Milestone
 from callwright.core.ports import PlayedReports
@@ -22,7 +22,7 @@ class Can(Flag):
     """To answer a request for a reply that comes while the caller speaks, and his turn, with one reply."""
 
 
-class Keep(Enum):
+class Keep(StrEnum):
     """What of a call's words may be kept beyond the call."""
 
     EVERYTHING = auto()

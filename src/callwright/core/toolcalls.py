@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum, StrEnum, auto
 
 from callwright.core.table import Table
 from callwright.ids import Ms, ResponseId, ToolCallId
@@ -73,7 +73,7 @@ TOOL_CALLS: Table[CallState, Cue] = Table(
 )
 
 
-class AfterOutput(Enum):
+class AfterOutput(StrEnum):
     """What a tool's output is followed by."""
 
     REPLY = auto()

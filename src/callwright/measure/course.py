@@ -287,7 +287,7 @@ def _rows(trace: bytes) -> Iterator[_Row]:
     """Events and commands of our own trace, and the messages of a baseline's by the same names."""
     for line in trace.splitlines():
         match json.loads(line):
-            case [int(at_ms), "on" | "do", str(kind), dict(content)]:
+            case [int(at_ms), "on" | "do" | "note", str(kind), dict(content)]:
                 yield _Row(at_ms, kind, content)
             case [int(at_ms), "got" | "sent", str(message)] if message in _MESSAGES:
                 yield _Row(at_ms, _MESSAGES[message], {})

@@ -37,6 +37,7 @@ from callwright.runtime.clock import Clock
 from callwright.runtime.connect import connect_to
 from callwright.runtime.dispatcher import Ledger
 from callwright.runtime.downlink import Downlink
+from callwright.runtime.head import written_plan
 from callwright.runtime.kept import Kept
 from callwright.runtime.keys import Keypad
 from callwright.runtime.modelside import ModelSide, configuration, verbs
@@ -170,7 +171,7 @@ class Call:
         check_actions(agent.name, agent.tools, ledger)
         profile = agent.model.profile
         self.session = Session(plan)
-        head = {"agent": agent.name, "model": profile.name, "reports": line.reports.value}
+        head = {"agent": agent.name, "model": profile.name, "plan": written_plan(plan)}
         self.trace = Trace(head, Kept(is_kept=plan.keep is Keep.EVERYTHING))
         self.uplink = Uplink(hold_ms)
         self.clock = Clock()
@@ -244,6 +245,7 @@ class Call:
             self._arm(now_ms)
         except Exception as problem:  # a mistake of this side, or of a line: the call ends by it, instead of going deaf
             self._inbox.clear()
+            self.trace.raised(now_ms, problem)
             self.fail(problem)
 
     def _handle(self, event: on.Event, now_ms: Ms) -> None:
@@ -352,7 +354,7 @@ class Call:
     def note(self, what: str, quoted: str = "") -> None:
         """Put something out of order on record that the core does not see, and what the server said of it."""
         command = do.NoteAnomaly(what, quoted)
-        self.trace.done(self.clock.now_ms(), command)
+        self.trace.noted(self.clock.now_ms(), command)
         self._note(command)
 
     def _watch_caller(self, _command: do.WatchCaller) -> None:

@@ -96,8 +96,15 @@ def withheld(kind: str, content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
+def length_of(value: object) -> int | None:
+    """How long the words were that a length stands for; None for anything else."""
+    if isinstance(value, dict) and value.keys() == {_LENGTH}:
+        return int(value[_LENGTH])
+    return None
+
+
 def _length(value: Any) -> Any:
     """How long a text is, or what is written of a value; what is nothing, or a length already, stays what it is."""
-    if value is None or (isinstance(value, dict) and value.keys() == {_LENGTH}):
+    if value is None or length_of(value) is not None:
         return value
     return {_LENGTH: len(value if isinstance(value, str) else msgspec.json.encode(value))}

@@ -1,8 +1,10 @@
 """The trace of a call: every event and command in order, with its time, as JSON Lines.
 
-A row is ``[t_ms, kind, content]``: ``on`` with an event, ``do`` with a command, ``audio`` with lengths. The caller's
-frames are told as one ``audio`` row a second, everything else as it comes. The first row names the version, and what
-the call was. No row holds a sample, and where no words of a call may be kept, none holds a word.
+A row is ``[t_ms, kind, content]``: ``on`` with an event, ``do`` with a command, ``note`` with what the shell survived
+by itself, ``raised`` with the error that broke off the commands before it, ``audio`` with lengths. The caller's frames
+are told as one ``audio`` row a second, everything else as it comes. The first row names the version, and what was fixed
+before the call, so that the core can be given the same events again (``replay``). No row holds a sample, and where no
+words of a call may be kept, none holds a word of it.
 
 A call that talks writes some 1.5 kB a second. All but the latest rows are kept compressed, at a tenth of that: an
 hour takes half a megabyte.
@@ -26,7 +28,7 @@ from callwright.core.events import Event
 from callwright.ids import Ms
 from callwright.runtime.kept import Kept, withheld
 
-TRACE_VERSION = 1
+TRACE_VERSION = 2
 _SPEECH: Final[Mapping[type, str]] = {on.CallerTranscribed: "text", on.ReplyWritten: "text", on.ItemRetrieved: "text"}
 """What may hold a card number in words, too; any other text has it in figures."""
 _TEXTS: Final[Mapping[type, tuple[str, ...]]] = {
@@ -60,10 +62,15 @@ class Trace:
 
     def done(self, at_ms: Ms, command: Command) -> None:
         """Note a command that was carried out."""
-        command = self._without_cards(command)
-        if isinstance(command, NoteAnomaly):
-            self._noted.append(command)
-        self._row([at_ms, "do", type(command).__name__, self.kept.content(command)])
+        self._done(at_ms, "do", command)
+
+    def noted(self, at_ms: Ms, note: NoteAnomaly) -> None:
+        """Note what the core does not see."""
+        self._done(at_ms, "note", note)
+
+    def raised(self, at_ms: Ms, problem: Exception) -> None:
+        """Note what broke off the handling of the latest event, by its type alone."""
+        self._row([at_ms, "raised", type(problem).__name__])
 
     def audio(self, at_ms: Ms, *, sent_ms: Ms, held_ms: Ms) -> None:
         """Note how much of the caller's audio has been sent so far, and how much is held now."""
@@ -81,7 +88,7 @@ class Trace:
         self._buffer.clear()
         self._spoken.clear()
         for row in rows:
-            if row[1] in ("on", "do"):
+            if row[1] in ("on", "do", "note"):
                 row[3] = withheld(row[2], row[3])
             self._row(row)
 
@@ -96,6 +103,12 @@ class Trace:
     def save(self, path: Path) -> None:
         """Write the rows to a file."""
         path.write_bytes(self.lines())
+
+    def _done(self, at_ms: Ms, kind: str, command: Command) -> None:
+        command = self._without_cards(command)
+        if isinstance(command, NoteAnomaly):
+            self._noted.append(command)
+        self._row([at_ms, kind, type(command).__name__, self.kept.content(command)])
 
     def _without_cards(self, row: Any) -> Any:
         kind = type(row)
@@ -114,6 +127,13 @@ class Trace:
         if len(buffer) > _BLOCK_BYTES:
             self._blocks.append(zlib.compress(buffer, 1))
             buffer.clear()
+
+
+def without_figures(row: Any) -> Any:
+    """An event or command without the card numbers that stand in it in figures."""
+    for field in _TEXTS[type(row)]:
+        row = _with(row, field, without_cards)
+    return row
 
 
 def _with(row: Any, field: str, change: Callable[[str], str]) -> Any:

@@ -1,10 +1,11 @@
-"""The public test kit: a strict scripted model, suites for lines, connections, adapters, stores, and virtual time."""
+"""The public test kit: a scripted model, suites for lines, connections, adapters, stores, virtual time, and replay."""
 
 from callwright.sim.server.memory import MemoryConnector
 from callwright.sim.vloop import run_virtual
 from callwright.testing.connections import check_connector, check_websocket
 from callwright.testing.lines import check_line
 from callwright.testing.providers import ProviderSamples, check_adapter
+from callwright.testing.replaying import replay_trace
 from callwright.testing.scripted import ScriptedModel, after, close, emit, expect
 from callwright.testing.stores import check_store
 
@@ -21,5 +22,6 @@ __all__ = [
     "close",
     "emit",
     "expect",
+    "replay_trace",
     "run_virtual",
 ]
