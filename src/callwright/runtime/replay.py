@@ -303,9 +303,9 @@ def _names(step: Step) -> str:
 
 def _field_that_differs(row: Row, command: Command) -> str:
     """The first field of a command that is not what was recorded, with both values; empty if there is none."""
-    given = msgspec.to_builtins(without_figures(command))
+    given = _as_written(without_figures(command))
     missing = {each.name: each.default for each in fields(_COMMANDS[row.name]) if each.default is not MISSING}
-    recorded = {**msgspec.to_builtins(missing), **row.content}
+    recorded = {**_as_written(missing), **row.content}
     if any(length_of(recorded.get(name)) is not None for name in WORDS.get(row.name, ())):
         given = withheld(row.name, given)
     for name, value in recorded.items():
@@ -313,6 +313,12 @@ def _field_that_differs(row: Row, command: Command) -> str:
             was, now = _apart(msgspec.json.encode(value).decode(), msgspec.json.encode(given.get(name)).decode())
             return f"{row.name}.{name}: {was} was recorded, now {now}"
     return ""
+
+
+def _as_written(value: object) -> dict[str, Any]:
+    """What is read again of a value that was written into a trace."""
+    read: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
+    return read
 
 
 def _apart(one: str, other: str) -> tuple[str, str]:

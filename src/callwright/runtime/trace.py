@@ -22,6 +22,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from callwright.claims.cards import without_cards, without_spoken_cards
+from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.commands import Command, NoteAnomaly
 from callwright.core.events import Event
@@ -29,7 +30,13 @@ from callwright.ids import Ms
 from callwright.runtime.kept import Kept, withheld
 
 TRACE_VERSION = 2
-_SPEECH: Final[Mapping[type, str]] = {on.CallerTranscribed: "text", on.ReplyWritten: "text", on.ItemRetrieved: "text"}
+_SPEECH: Final[Mapping[type, str]] = {
+    on.CallerTranscribed: "text",
+    on.ReplyWritten: "text",
+    on.ItemRetrieved: "text",
+    do.CarryMessage: "text",
+    do.ConfigureSession: "more",
+}
 """What may hold a card number in words, too; any other text has it in figures."""
 _TEXTS: Final[Mapping[type, tuple[str, ...]]] = {
     kind: tuple(field.name for field in fields(kind) if field.type in ("str", "str | None"))
