@@ -15,6 +15,7 @@ from callwright.core.keeping import KEEPING
 from callwright.core.keys import KEYS
 from callwright.core.lull import LULL
 from callwright.core.notice import NOTICE
+from callwright.core.opening import OPENING
 from callwright.core.pickup import PICKUP
 from callwright.core.playout import PLAYOUT
 from callwright.core.table import Table
@@ -26,6 +27,7 @@ from callwright.ledger.operation import OPERATION
 CALL = (
     PICKUP,
     HANDOVER,
+    OPENING,
     TURNS,
     PLAYOUT,
     HEARING,

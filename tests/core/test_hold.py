@@ -277,6 +277,18 @@ def test_a_goodbye_that_is_being_said_is_not_cut_off_and_one_that_is_taken_back_
     assert call.session.ending is not None
 
 
+def test_a_limit_that_is_reached_without_a_session_waits_for_the_next_one():
+    call = queued(max_hold_ms=60_000)
+    call.at(66_000, on.ModelClosed(1006, ""))
+    call.at(68_000)
+    assert call.done(do.PostFacts) == []
+    call.at(68_000, on.ModelConnected(), on.SessionReady(), on.UplinkResumed(0, 2_000))
+    assert [note for note in call.done(do.PostFacts) if "60 s" in note.text] != []
+    call.at(68_000 + PARTING_MS)
+    assert call.session.ending is not None
+    assert call.session.ending.reason == "gave up after 60 s on hold"
+
+
 class Phases(RuleBasedStateMachine):
     """Whatever the far end and the model do: phases follow each other, and silence holds."""
 

@@ -125,6 +125,7 @@ def test_consent_brings_the_tool_by_which_an_objection_is_told() -> None:
 @pytest.mark.parametrize(
     ("notices", "message"),
     [
+        ({"opens_after_ms": 0}, "opens_after_ms is a time above 0, or None; got 0"),
         ({"ai_notice": ""}, "ai_notice is the words that the caller has to hear; got ''"),
         ({"ai_notice": "?!"}, "ai_notice is the words"),
         ({"recording": "not_required", "recording_notice": 3}, "recording_notice is the words"),

@@ -1,9 +1,9 @@
 """Where a reply is asked for: whoever wants one comes here, and the floor, the model and the silence are looked at.
 
-``turns`` says when a reply may be asked for, ``toolcalls`` and ``told`` when there is something to say, ``lull`` when
-nobody says anything, ``giveup`` when one has waited on hold for long enough; ``stalls`` frees a floor that nobody else
-would. Here these wishes become one request, and what became of it goes back to all of them. An agent that has answered
-with silence is not asked why it says nothing.
+``turns`` says when a reply may be asked for, ``toolcalls`` and ``told`` when there is something to say, ``opening``
+when nobody has begun, ``lull`` when nobody says anything, ``giveup`` when one has waited on hold for long enough;
+``stalls`` frees a floor that nobody else would. Here these wishes become one request, and what became of it goes back
+to all of them. An agent that has answered with silence is not asked why it says nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from callwright.core.giveup import Stage as GivingUp
 from callwright.core.hold import Hold
 from callwright.core.lull import Lull, Stage
 from callwright.core.notes import END_IT, give_up_of
+from callwright.core.opening import Opening
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import CallPlan, Ending
 from callwright.core.stalls import Stalls
@@ -46,11 +47,17 @@ class Asking:
         self.hold = hold
         self._out = out
         self.give_up = GiveUp(plan.max_hold_ms)
+        self.opening = Opening(out, plan.opens_after_ms)
         self._actions = plan.actions
         self._is_for_outcome = False
         """Whether nothing but an outcome wants the reply: then what it was worth decides what follows."""
         self._latest: EventId | None = None
         """The latest request: the refusal of an earlier one brings no wish back."""
+
+    def next_deadline_ms(self) -> Ms | None:
+        """When to ``ask`` next, whatever else happens."""
+        deadlines = [machine.next_deadline_ms() for machine in (self.lull, self.give_up, self.opening)]
+        return min((deadline_ms for deadline_ms in deadlines if deadline_ms is not None), default=None)
 
     def want(self) -> None:
         """Something has to be said."""
@@ -75,6 +82,9 @@ class Asking:
         """
         if self._has_waited_enough(now_ms, is_leaving=is_leaving):
             return Ending("agent", f"gave up after {self.give_up.max_hold_s} s on hold")
+        has_begun = bool(self._turns.caller_turns) or self._turns.response_id is not None
+        if self.opening.look(now_ms, has_begun=has_begun):
+            self.want()
         if self.lull.stage is not Stage.CALM:
             is_silent = self.hold.stays_silent and self.lull.stage is not Stage.LEAVING
             is_free = self._turns.floor is Floor.QUIET and not (self._turns.may_ask() or is_silent)

@@ -58,6 +58,8 @@ class CallPlan:
     """How long a session of the model's lasts; None where no limit is known."""
     longest_turn_ms: Ms | None = None
     """How much audio of one turn the server keeps; None where no limit is known."""
+    opens_after_ms: Ms | None = None
+    """How long the line is quiet before the agent begins; None where it is never the first to speak."""
     locale: str = "en"
     """The language that is spoken; claims are understood in those of ``claims.matcher.LOCALES``."""
 

@@ -94,9 +94,8 @@ class Session:
             self.keys,
             self.keeping,
             telling,
-            lull,
             stalls,
-            self.asking.give_up,
+            self.asking,
             handover,
             long_turns,
         )
@@ -164,6 +163,8 @@ class Session:
             return None
         earliest_ms: Ms | None = None
         for machine in self._machines:
+            if machine is self.asking and self.pickup.stage is not Stage.READY:
+                continue  # there is nobody to ask
             deadline_ms = machine.next_deadline_ms()
             if deadline_ms is not None and (earliest_ms is None or deadline_ms < earliest_ms):
                 earliest_ms = deadline_ms
@@ -252,7 +253,8 @@ class Session:
         self.playout.played(event.item_id, event.generation, event.played_ms)
 
     def _first_words_lost(self, _event: on.FirstWordsLost, _now_ms: Ms) -> None:
-        self.asking.lull.waits()
+        if not self.asking.opening.is_listening:
+            self.asking.lull.waits()
         self.asking.hold.words_lost()
 
     def _keys_pressed(self, event: on.KeysPressed, now_ms: Ms) -> None:
@@ -265,6 +267,7 @@ class Session:
 
     def _caller_loud(self, event: on.CallerLoud, now_ms: Ms) -> None:
         if self.pickup.stage is Stage.READY:
+            self.asking.opening.caller_loud(is_loud=event.is_loud)
             self.leave.goodbye.caller_loud(now_ms, is_loud=event.is_loud)
             self.asking.stalls.caller_loud(now_ms, is_loud=event.is_loud)
 

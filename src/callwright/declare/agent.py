@@ -116,6 +116,8 @@ class Agent:
     """Whether words of a call with a person may be kept."""
     recording_notice: str | None = None
     """The words by which he has to hear that they are."""
+    opens_after_ms: Ms | None = None
+    """How long a line is quiet before it begins by itself; None: it answers, and never begins. For calls it makes."""
 
     def __post_init__(self) -> None:
         declared = sys._getframe(2)  # past the generated __init__
@@ -129,6 +131,8 @@ class Agent:
             self.model.profile  # noqa: B018 - it is only asked whether there is one
         except DeclarationError as problem:
             raise DeclarationError(f"{what}: {problem}") from problem
+        if self.opens_after_ms is not None and self.opens_after_ms <= 0:
+            raise DeclarationError(f"{what}: opens_after_ms is a time above 0, or None; got {self.opens_after_ms}")
         check_notices(what, self.ai_notice, self.recording, self.recording_notice)
         if self.recording == Recording.CONSENTED:
             self.tools.setdefault(STOP_RECORDING, stop_tool())

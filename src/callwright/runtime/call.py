@@ -451,6 +451,7 @@ def plan_of(
         latency_ms=line.latency_ms,
         actions=frozenset(name for name, tool in agent.tools.items() if tool.action),
         max_hold_ms=max_hold_ms,
+        opens_after_ms=agent.opens_after_ms,
         longest_session_ms=_session_limit(profile, longest_session_ms),
         longest_turn_ms=profile.longest_turn_ms,
     )

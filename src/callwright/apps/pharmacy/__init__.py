@@ -24,7 +24,12 @@ or the person will not talk to you, thank him and end the call with end_call.
 AI_NOTICE = "an automated assistant calling for Jane Porter"
 """What every person has to hear before anything else."""
 
-caller = cw.Agent("pharmacy", model=cw.polyai(), instructions=INSTRUCTIONS, ai_notice=AI_NOTICE)
+QUIET_MS = 6_000
+"""So long it listens to a line on which nobody says anything: longer than a pause of ringing."""
+
+caller = cw.Agent(
+    "pharmacy", model=cw.polyai(), instructions=INSTRUCTIONS, ai_notice=AI_NOTICE, opens_after_ms=QUIET_MS
+)
 
 
 @caller.tool(after=cw.AfterOutput.SILENCE)
