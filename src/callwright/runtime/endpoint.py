@@ -59,14 +59,16 @@ class Endpoint:
     """More than this unsent ends the connection: about 15 s of the caller at 24 kHz that the server has not read."""
 
     def __post_init__(self) -> None:
+        told = "an address that cannot be read"
         try:
-            usable = self._split.scheme in _PORTS and self.host and self.port
-        except ValueError:  # a port that is no number
+            told = self.address or "an empty address"
+            usable = (
+                self._split.scheme in _PORTS and self.host.encode("idna") and self.port and not self._split.fragment
+            )
+        except ValueError:  # a port that is no number, half a bracket, a name that no host has
             usable = False
         if not usable:
-            raise UsageError(
-                f"{self.address or 'an empty address'}: the address of a model is ws:// or wss:// and a host"
-            )
+            raise UsageError(f"{told}: the address of a model is ws:// or wss:// and a host, and has no fragment (#)")
         if self.key is not None and not (self.key.isascii() and self.key.isprintable() and self.key.strip()):
             raise UsageError(f"{self.key_name} holds characters that no key has (a line break?); copy it anew")
 
