@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from callwright import lines as lines
+
 if TYPE_CHECKING:
     from callwright.claims.lexicon import Lexicon as Lexicon
     from callwright.core.heard import Source as Source
@@ -109,6 +111,7 @@ __all__ = [
     "Terms",
     "Turn",
     "UsageError",
+    "lines",
     "openai",
     "plain",
     "polyai",

@@ -111,6 +111,7 @@ async def run(
     max_hold_ms: Ms | None = None,
     record: Path | None = None,
     longest_session_ms: Ms | None = None,
+    watch: Callable[[Call], object] | None = None,
 ) -> CallResult:
     """Take one call from the opening of the line to its end.
 
@@ -121,8 +122,9 @@ async def run(
     ``tools_wait`` keeps the output of an action back until its outcome is there, for at most ten seconds. Once the
     agent has waited on hold for ``max_hold_ms`` (None: it waits for as long as it takes), the model is asked to say so
     and end the call, and the line is ended if it does not. ``record`` is a WAV file to be written, far end left and
-    agent right as heard, of what the agent's ``recording`` lets be kept. A call that breaks off has an ``ending`` with
-    ``is_failure``.
+    agent right as heard, of what the agent's ``recording`` lets be kept. ``watch`` is handed the call when its line is
+    open and it is about to connect: ``turns`` is its transcript so far, and ``hang_up`` ends it. A call that breaks off
+    has an ``ending`` with ``is_failure``.
 
     A call may take longer than a session of the model's, which lasts ``longest_session_ms`` (None: as long as its
     provider says): before that is over the call goes on in a new one, and so it does when the connection breaks.
@@ -144,8 +146,10 @@ async def run(
         recorder.obey(call.trace.kept, call.note)
     async with recorder or nullcontext():
         await line.open(_LineSide(call))
-        call.opened()
         try:
+            if watch:
+                watch(call)
+            call.opened()
             await call.ended
         finally:
             await call.close()
@@ -278,10 +282,19 @@ class Call:
         if self.uplink.frames % _SECOND_FRAMES == 0:
             self.trace.audio(self.clock.now_ms(), sent_ms=self.uplink.sent_ms, held_ms=self.uplink.held_ms)
 
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The transcript so far, as it may be told."""
+        return self.trace.kept.turns(_without_cards(self.session.transcript()))
+
+    def hang_up(self, reason: str) -> None:
+        """End the call from the agent's side, at once; idempotent."""
+        if self.session.ending is None:
+            self.handle(on.HangUpRequested(reason))
+
     async def close(self) -> None:
         """End whatever is still open: line, model, tools. Idempotent."""
-        if self.session.ending is None:
-            self.handle(on.HangUpRequested("stopped"))
+        self.hang_up("stopped")
         async with AsyncExitStack() as ends:  # the last one first, and each whatever becomes of the others
             ends.push_async_callback(self._tools.close)
             ends.push_async_callback(self.keypad.close)
@@ -304,7 +317,7 @@ class Call:
         if self._model.failure is not None and self.session.ending.by == "model" and not self._sessions():
             raise self._model.failure
         return CallResult(
-            turns=self.trace.kept.turns(_without_cards(self.session.transcript())),
+            turns=self.turns,
             ending=self.trace.kept.ending(self.session.ending),
             trace=self.trace.lines(),
             session_ready_ms=self.uplink.opened_at_ms,
