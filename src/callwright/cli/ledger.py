@@ -93,7 +93,7 @@ def command(
                         (its caller has been told)
     """
     asked = Asked(names, reference, is_json)
-    with closing(Ledger(SQLiteStore(db), [_load(each) for each in providers])) as ledger:
+    with closing(Ledger(SQLiteStore(db), [load_provider(each) for each in providers])) as ledger:
         code = asyncio.run(VERBS[verb](ledger, asked))
     if code:
         raise click.exceptions.Exit(code)
@@ -200,7 +200,7 @@ VERBS: Final[Mapping[str, Callable[[Ledger, Asked], Coroutine[Any, Any, int]]]] 
 }
 
 
-def _load(entry: str) -> Provider:
+def load_provider(entry: str) -> Provider:
     """The provider that ``module:name`` names. Raises UsageError."""
     module, _, name = entry.partition(":")
     if str(Path.cwd()) not in sys.path:

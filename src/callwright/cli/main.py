@@ -28,6 +28,7 @@ COMMANDS = {
     "scenarios": "List the scenarios that can be named.",
     "serve": "Run the local realtime server for any client.",
     "serve-provider": "Run the stand-in payment provider.",
+    "talk": "Talk to an agent at this machine's microphone.",
 }
 """What each command does, by its name; its code is ``command`` in the file of the same name, with underscores."""
 

@@ -117,13 +117,18 @@ class Played:
         return {**self.plan.summary([self.run]), **({"hold": hold} if hold else {})}
 
 
+def look_here() -> None:
+    """Let modules that are named be found in the working directory, too."""
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+
+
 def make_plan(name_or_path: str, setup: Setup) -> Plan:
     """Read the scenario of this name or path; what it names is found in the working directory, too.
 
     Raises UsageError and ScenarioError.
     """
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+    look_here()
     scenario = load_scenario(locate_scenario(name_or_path, ROOTS), tools_of, METRICS, CLIENTS)
     scenario = scenario.in_dialect(setup.dialect_for(scenario))
     setup.options.behind(scenario.behind)  # for their mistakes: they are told before a call

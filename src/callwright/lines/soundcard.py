@@ -22,7 +22,7 @@ import asyncio
 import importlib
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, cast
@@ -74,8 +74,12 @@ class Stream(Protocol):
 class PortAudio(Protocol):
     """What is used of the module ``sounddevice``, which speaks to PortAudio."""
 
-    PortAudioError: type[Exception]
-    RawStream: Callable[..., Stream]
+    @property
+    def PortAudioError(self) -> type[Exception]:  # noqa: N802
+        """What it raises."""
+
+    def RawStream(self, **settings: Any) -> Stream:  # noqa: N802
+        """Take a card."""
 
     def query_devices(self, device: Named | None = None, kind: str | None = None) -> Any:
         """All devices, or one, as mappings."""
@@ -91,6 +95,12 @@ class Device:
     """Channels of its microphones."""
     outputs: int
     """Channels of its loudspeakers."""
+
+    @property
+    def directions(self) -> str:
+        """What it can serve, in words."""
+        has = {"microphone": self.inputs, "loudspeaker": self.outputs}
+        return " and ".join(name for name, channels in has.items() if channels)
 
 
 @dataclass(slots=True)
@@ -149,6 +159,11 @@ def devices(portaudio: PortAudio | None = None) -> tuple[Device, ...]:
     return tuple(map(_device, (portaudio or load_portaudio()).query_devices()))
 
 
+def default_devices(portaudio: PortAudio | None = None) -> tuple[Device, Device]:
+    """The microphone and the loudspeaker of whoever names none. Raises LineFailed where there is none, and as above."""
+    return _pick(portaudio or load_portaudio(), ())
+
+
 class SoundCard:
     """A `Line` through the sound card; ``sound_card`` makes it. Used with ``async with`` it is let go of for certain.
 
@@ -162,6 +177,8 @@ class SoundCard:
         self, portaudio: PortAudio, output: OutputDevice, named: Sequence[Named], *, reaches_person: bool
     ) -> None:
         """Takes the card. Raises as ``sound_card`` does."""
+        self.output = output
+        """What the agent is heard through; it decides about the canceller."""
         self.reaches_person = reaches_person
         self.microphone, self.loudspeaker = _pick(portaudio, named)
         self.canceller: Canceller = KalmanCanceller(PCM16_24K.rate_hz) if CANCELS[output] else NoCanceller()

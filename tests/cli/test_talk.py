@@ -1,0 +1,146 @@
+"""``callwright talk``: a whole conversation at a card without hardware, against the local server, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.calling import callwright
+from tests.cli.test_serve import serving
+from tests.lines.fake_card import BOX, RATE_HZ, SILENCE, FakeCard, ThreadedCard
+from tests.sim.whole_call import check_in, says
+
+from callwright.audio.formats import PCM
+from callwright.ids import ItemId, Ms
+from callwright.sim.caller import Anchor, ScriptedCaller
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serving("check-in", "--quiet") as (_, url, _):
+        yield url
+
+
+def talk(monkeypatch: pytest.MonkeyPatch, card: FakeCard, *arguments: str) -> tuple[int, str, str]:
+    """Run the command on this card: exit code, output and errors."""
+    monkeypatch.setitem(sys.modules, "sounddevice", card)
+    result = callwright("talk", *arguments, columns=120)
+    return result.exit_code, result.stdout, result.stderr
+
+
+class PressesCtrlC:
+    """Says nothing, and presses Ctrl-C after a while."""
+
+    hung_up = False
+
+    def __init__(self, after_ms: Ms) -> None:
+        self._after_ms = after_ms
+
+    def step(self, now_ms: Ms, ear: PCM, item_id: ItemId | None) -> PCM:
+        if now_ms == self._after_ms:
+            os.kill(os.getpid(), signal.SIGINT)
+        return SILENCE
+
+
+def test_a_conversation_is_shown_as_it_goes_and_ends_when_the_agent_hangs_up(
+    monkeypatch: pytest.MonkeyPatch, server: str
+) -> None:
+    """By the wall clock, over a real socket and a card that calls from a thread of its own."""
+    caller = ScriptedCaller([says("thats-all", Anchor.PICKUP, 0)], check_in().lines, RATE_HZ)
+    code, out, err = talk(monkeypatch, ThreadedCard(caller), "hotel", "--server", server)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("line open: Built-in Audio (microphone), Built-in Audio, 0 ms to the ear; on headphones")
+    assert lines[1] == "connecting; Ctrl-C hangs up"
+    assert lines[2].startswith("ready after ")
+    assert [line for line in lines if line.startswith("you")] == ["you      That's all, thank you, goodbye."]
+    assert [line for line in lines if line.startswith("agent")]
+    assert lines[-1].startswith("ended by agent: ")
+
+
+def test_ctrl_c_hangs_up_and_what_is_on_record_is_shown(monkeypatch: pytest.MonkeyPatch, server: str) -> None:
+    card = ThreadedCard(PressesCtrlC(1_000))
+    code, out, err = talk(monkeypatch, card, "refunds", "--server", server, "--speakers")
+    assert (code, err) == (130, "")
+    assert "its echo is cancelled" in out.splitlines()[0]
+    assert out.splitlines()[-2:] == ["ended by agent: Ctrl-C", "operations: none"]
+    assert card.did == ["open", "stop", "close"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_line_is_open_before_anything_is_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = ThreadedCard()
+    code, out, err = talk(monkeypatch, card, "hotel", "--server", "ws://127.0.0.1:9/v1/realtime")
+    assert code == 1
+    assert out.startswith("line open: ")
+    assert err.startswith("callwright: ")
+    assert "127.0.0.1:9" in err
+    assert card.did == ["open", "stop", "close"]
+
+
+@pytest.mark.parametrize("key", [None, "   "])
+def test_what_is_missing_is_told_before_the_card_is_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str | None
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POLY_API_KEY", raising=False)
+    if key:
+        monkeypatch.setenv("POLY_API_KEY", key)
+    card = FakeCard()
+    code, _, err = talk(monkeypatch, card, "hotel")
+    assert code == 2
+    assert "POLY_API_KEY" in err
+    assert not card.did
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "expected whom to talk to: hotel, refunds, pharmacy"),
+        (["nobody"], "there is no app 'nobody'"),
+        (["no_such_module:desk"], "no_such_module"),
+        (["hotel", "--server", "mars"], "--server mars: expected polyai, openai, plain, or an address"),
+        (["hotel", "--server", "ws://127.0.0.1:9", "--device", "7"], "no such sound device: 7"),
+        (["hotel", "--server", "ws://127.0.0.1:9", "--device", "Nose"], "no such sound device: Nose"),
+    ],
+)
+def test_wrong_use_is_named(monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str) -> None:
+    code, _, err = talk(monkeypatch, FakeCard(), *arguments)
+    assert code == 2
+    assert told in err
+
+
+def test_an_agent_with_actions_needs_its_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = "callwright.apps.refunds:desk"
+    code, _, err = talk(monkeypatch, FakeCard(), entry, "--server", "ws://127.0.0.1:9")
+    assert code == 2
+    assert "ledger" in err
+
+
+def test_devices_are_listed_with_what_each_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, _ = talk(monkeypatch, FakeCard(), "--list-devices")
+    assert code == 0
+    listed = [" ".join(line.split()) for line in out.splitlines()[1:]]
+    assert listed == [
+        "0 Built-in Audio microphone and loudspeaker default",
+        "1 Desk Microphone microphone",
+        "2 Loudspeaker Box loudspeaker",
+    ]
+
+
+def test_a_machine_without_a_microphone_lists_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = talk(monkeypatch, FakeCard(devices=[BOX]), "--list-devices")
+    assert code == 0
+    assert "Loudspeaker Box" in out
+    assert "there is no microphone here" in err
+
+
+def test_without_sounddevice_the_install_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    result = callwright("talk", "hotel", "--server", "ws://127.0.0.1:9")
+    assert result.exit_code == 2
+    assert "pip install 'callwright[mic]'" in result.stderr
