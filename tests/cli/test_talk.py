@@ -103,7 +103,7 @@ def test_what_is_missing_is_told_before_the_card_is_taken(
         ([], "expected whom to talk to: hotel, refunds, pharmacy"),
         (["nobody"], "there is no app 'nobody'"),
         (["no_such_module:desk"], "no_such_module"),
-        (["hotel", "--server", "mars"], "--server mars: expected polyai, openai, plain, or an address"),
+        (["hotel", "--server", "mars"], "--server mars: expected polyai, openai, plain"),
         (["hotel", "--server", "ws://127.0.0.1:9", "--device", "7"], "no such sound device: 7"),
         (["hotel", "--server", "ws://127.0.0.1:9", "--device", "Nose"], "no such sound device: Nose"),
     ],

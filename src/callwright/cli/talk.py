@@ -25,6 +25,7 @@ from callwright.cli.ledger import VERBS, Asked, load_provider
 from callwright.cli.main import INTERRUPTED
 from callwright.cli.playing import ROOTS, look_here
 from callwright.cli.printing import put, width
+from callwright.cli.server import Server
 from callwright.core.heard import Source, Speaker, Turn
 from callwright.core.ports import Connector
 from callwright.declare.agent import Agent, ModelChoice
@@ -283,16 +284,14 @@ def _entry(app: str) -> str:
 
 
 def _reach(agent: Agent, server: str | None) -> tuple[Agent, Connector]:
-    """The agent with the model that was asked for, and how it is reached. A key goes along if there is one."""
+    """The agent with the model that was asked for, and how it is reached. To an address a key goes if there is one."""
     environment = read_environment(Path.cwd())
+    profile = agent.model.profile
     if server is not None and "://" in server:
-        profile = agent.model.profile
         key = environment.get(profile.key_env, "").strip()
         return agent, connector(Endpoint(profile.address(server), key or None, profile.key_env))
     if server is not None:
-        if server not in PROFILES:
-            raise UsageError(f"--server {server}: expected {', '.join(PROFILES)}, or an address: ws://... or wss://...")
-        agent = replace(agent, model=ModelChoice(server))
+        agent = replace(agent, model=ModelChoice(Server.parse(server).profile.name))
     return agent, connect_to(agent.model, environment=environment)
 
 
