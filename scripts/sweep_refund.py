@@ -1,8 +1,9 @@
 """Speak into a refund at every instant of it, with every fault of the provider, and see that it is once, and told.
 
 Run ``python scripts/sweep_refund.py``; ``--stride 5`` takes every fifth point, ``--seed`` other chances, ``--jobs``
-several processes. Prints one row for each fault and speech; exits with 1 if an invariant was broken anywhere. Each
-point that breaks one is printed with what plays it again: ``--play "F3 lost-reply" other-card 5420 7``.
+several processes. In one row of each fault the connection to the model breaks at that instant instead. Prints one row
+for each fault and speech; exits with 1 if an invariant was broken anywhere. Each point that breaks one is printed with
+what plays it again: ``--play "F3 lost-reply" other-card 5420 7``.
 
 ```
 caller     refund it, please                      speech
@@ -33,6 +34,7 @@ from callwright.declare.actions import Money
 from callwright.ids import Ms
 from callwright.sim.caller import Anchor, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings
+from callwright.sim.network import NetworkSettings
 from callwright.sim.provider import Answers, Cancel, Fault, ProviderSettings
 from callwright.sim.provider.book import Status
 from callwright.sim.quick import QuickCall, QuickProvider, QuickResult, ToldSpeech, play_quick, spoken_line
@@ -66,12 +68,15 @@ SPEECH = ToldSpeech(
 )
 FIRST = Errand()
 LINE_1 = Errand("order:6210", "line:1", Money(1500, "USD"), "refund_line")
+BREAKS = "connection-breaks"
+"""What happens instead of his speaking: the model's connection is gone, and the call goes on over another one."""
 SPOKEN: Mapping[str, tuple[Errand, ...]] = {
     "did-it": (FIRST,),
     "same-card": (FIRST,),
     "other-card": (FIRST,),
     "never-mind": (FIRST,),
     "other-order": (FIRST, LINE_1),
+    BREAKS: (FIRST,),
 }
 """What he says, and all that he wants then."""
 HABITS: tuple[Mapping[str, float], ...] = (
@@ -143,11 +148,14 @@ def line_of(seed: int) -> str:
 
 def played(point: Point) -> QuickResult:
     """The call of a point."""
-    steps = [Step(Trigger(Anchor.PICKUP, 100), "refund")]
+    steps, network = [Step(Trigger(Anchor.PICKUP, 100), "refund")], NetworkSettings()
     if point.at_ms is None:
         steps.append(Step(Trigger(Anchor.PICKUP, 40_000), None))
     else:
-        steps.append(Step(Trigger(Anchor.PICKUP, point.at_ms), point.says))
+        if point.says == BREAKS:
+            network = NetworkSettings(drops_at_ms=(point.at_ms,))
+        else:
+            steps.append(Step(Trigger(Anchor.PICKUP, point.at_ms), point.says))
         steps.append(Step(Trigger(Anchor.REPLY_END, 3_000), "thats-all"))
         steps.append(Step(Trigger(Anchor.REPLY_END, 3_000), "thats-all"))
         steps.append(Step(Trigger(Anchor.REPLY_END, 3_000), None))
@@ -159,6 +167,7 @@ def played(point: Point) -> QuickResult:
         server={"item_events": False},
         deps=app.Shop(),
         line=LINES[line_of(point.seed)],
+        network=network,
         party=PARTY,
         provider=PROVIDERS[point.fault],
         limit_ms=LIMIT_MS,

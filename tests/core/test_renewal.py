@@ -29,6 +29,7 @@ from callwright.core.handover import (
     TRIES_MAX,
 )
 from callwright.core.history import IN_PROGRESS, INTRODUCED, ITEMS_MAX
+from callwright.core.hold import Phase
 from callwright.core.pickup import SESSION_PATIENCE_MS
 from callwright.core.pickup import Stage as Pickup
 from callwright.core.session import Ending
@@ -369,6 +370,34 @@ def test_the_audio_clock_of_a_new_session_counts_from_its_own_first_sample():
     call.at(22_000, on.SpeechStarted(U1, 1_500))
     (*_, connect) = call.at(22_000, BROKEN)
     assert connect == do.Connect(PAUSES_MS[1], 1_500 + BEFORE_MS)  # he has spoken since 20.5 s
+
+
+def test_a_person_who_is_met_after_a_hand_over_is_answered_after_what_the_calls_clock_says():
+    call = Call()
+    call.at(1_000, on.ResponseStarted(R1), called(K1, "wait"), ended(R1))
+    call.at(1_100, finished(K1))
+    call.at(20_000, BROKEN)
+    taken(call, 20_250, held_ms=1_250)  # counted from 19 s
+    call.at(22_000, on.SpeechStarted(U1, 2_500))
+    call.at(23_500, on.SpeechStopped(U1, 4_000), on.CallerTranscribed(U1, "Hello, this is Sam."))
+    call.at(24_000, on.ResponseStarted(R2), audio(R2, A, 200), ended(R2))
+    call.at(30_000, on.LineClosed("caller", "hung up"))
+    summary = call.session.on_hold()
+    assert summary.answered_after_ms == 1_000
+    assert [(each.phase, each.since_ms) for each in summary.phases] == [
+        (Phase.RINGING, 0),
+        (Phase.QUEUE, 1_100),
+        (Phase.PERSON, 22_000),
+        (Phase.OVER, 30_000),
+    ]
+
+
+def test_the_audio_clock_of_a_session_whose_first_words_were_lost_counts_from_what_is_left_of_them():
+    call = Call()
+    call.at(100, on.FirstWordsLost(3_000))
+    call.at(20_000, on.SpeechStarted(U1, 15_000))
+    (*_, connect) = call.at(20_000, BROKEN)
+    assert connect == do.Connect(0, 2_000 + BEFORE_MS)  # he has spoken since 18 s
 
 
 # --- long turns ------------------------------------------------------------------------------------------------------

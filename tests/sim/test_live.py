@@ -97,3 +97,13 @@ def test_c113_no_session_is_left_open_when_the_caller_hangs_up(
     record = asyncio.run(take_call(scenario(tmp_path, LEAVES), 1, "callwright", Options(), watched))
     assert record.error is None
     assert ends == [(0, True)]
+
+
+def test_c107_a_session_that_the_server_closes_with_4410_is_followed_by_another_over_a_real_socket(
+    tmp_path: Path,
+) -> None:
+    listens = scenario(tmp_path, "  - {when: pickup + 1500 ms, does: hang_up}\n")
+    record = play_live(listens, 1, options=Options(server={"longest_session_ms": 900}))
+    assert "connection closed: 4410; another session is opened: session_expired" in record.anomalies
+    assert [name for name, _ in commands(record) if name in ("Connect", "OpenUplink")] == ["Connect", "OpenUplink"] * 2
+    assert record.ended_by == "caller"

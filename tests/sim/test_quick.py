@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sim.whole_call import LOOK_UP, TALKED_OVER, WAITED_FOR, check_in, first, hangs_up, says, scenario
+from tests.sim.whole_call import LOOK_UP, TALKED_OVER, WAITED_FOR, check_in, first, hangs_up, quick, says, scenario
 
 from callwright.audio.formats import PCM, PCM16_24K, PCMU_8K
 from callwright.errors import AudioFormatError, UsageError
@@ -173,16 +173,6 @@ def test_the_ear_hears_the_words_of_which_half_or_more_is_there() -> None:
 
 
 # --- whole calls
-
-
-def quick(made: Scenario, seed: int, **server: Any) -> QuickResult:
-    """The call of a scenario, without samples."""
-    speech = Speech.load(made.speech)
-    told = ToldSpeech([speech[line_id] for line_id in speech])
-    model = RulesModel.load(made.rules, speech, made.rates)
-    line = replace(made.line, format=None)
-    given: Mapping[str, Any] = {**made.server, **server}
-    return play_quick(QuickCall(load_agent(made.agent), model, told, made.caller, line, given), seed)
 
 
 def told_and_heard(call: QuickResult | CallRecord) -> list[tuple[str, str]]:

@@ -11,11 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import as_file, files
+from typing import Any
 
 from callwright.ids import ItemId, Ms
+from callwright.sim.agents import load_agent
 from callwright.sim.caller import Anchor, Step, Trigger
+from callwright.sim.quick import QuickCall, QuickResult, ToldSpeech, play_quick
 from callwright.sim.record import CallRecord
+from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario, load_scenario
+from callwright.sim.speech import Speech
 from callwright.sim.world import play
 
 
@@ -51,6 +56,15 @@ WAITED_FOR = scenario(LOOK_UP, hangs_up(6_000))
 def check_in_call() -> CallRecord:
     """The shipped scenario with seed 1, played once for all tests that look at it."""
     return play(check_in(), 1)
+
+
+def quick(made: Scenario, seed: int, **server: Any) -> QuickResult:
+    """The call of a scenario, without samples."""
+    speech = Speech.load(made.speech)
+    told = ToldSpeech([speech[line_id] for line_id in speech])
+    model = RulesModel.load(made.rules, speech, made.rates)
+    line, given = replace(made.line, format=None), {**made.server, **server}
+    return play_quick(QuickCall(load_agent(made.agent), model, told, made.caller, line, given, made.connection), seed)
 
 
 def digest(record: CallRecord) -> str:

@@ -252,7 +252,8 @@ class Session:
     def _line_played(self, event: on.LinePlayed, _now_ms: Ms) -> None:
         self.playout.played(event.item_id, event.generation, event.played_ms)
 
-    def _first_words_lost(self, _event: on.FirstWordsLost, _now_ms: Ms) -> None:
+    def _first_words_lost(self, event: on.FirstWordsLost, _now_ms: Ms) -> None:
+        self.pickup.origin_ms += event.ms
         if not self.asking.opening.is_listening:
             self.asking.lull.waits()
         self.asking.hold.words_lost()

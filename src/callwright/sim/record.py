@@ -122,7 +122,7 @@ class Confirmation:
     """The server decided that the caller speaks over a reply."""
 
     onset_ms: Ms
-    """Where the caller's speech began on the server's audio clock."""
+    """Where the caller's speech began."""
     at_ms: Ms
     """Instant at which it told the client."""
 

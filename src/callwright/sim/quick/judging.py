@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from callwright.sim.provider import ProviderSettings
     from callwright.sim.quick.call import QuickResult
 
+GOODBYE = "end_call"
 TELLINGS_MAX = 3
 SILENCE_MS: Ms = 2_500
 """So long nobody speaks at most while an outcome is known and not told."""
@@ -159,6 +160,11 @@ class _Trial:
     @property
     def cards(self) -> tuple[str, ...]:
         return tuple(card.removeprefix("card:") for card in self.books.book.charges[self.errand.subject].cards)
+
+    @property
+    def is_lost_in_goodbye(self) -> bool:
+        """Whether the connection broke while the agent said goodbye: no other one follows, and that ends the call."""
+        return self.call.ending.by == "model" and not all(self.call.outputs(GOODBYE))
 
     @property
     def op_ids(self) -> tuple[str, ...]:
@@ -371,7 +377,7 @@ def _not_too_often(trial: _Trial) -> Iterator[str]:
 def _one_output(trial: _Trial) -> Iterator[str]:
     for tool in dict.fromkeys(each.name for each in trial.call.history if isinstance(each, ToolRequested)):
         for number, outputs in enumerate(trial.call.outputs(tool), 1):
-            if len(outputs) != 1:
+            if len(outputs) != 1 and not (tool == GOODBYE and trial.is_lost_in_goodbye):
                 yield f"call {number} of {tool} has {len(outputs)} outputs"
 
 
@@ -385,6 +391,8 @@ def _one_reply(trial: _Trial) -> Iterator[str]:
                 is_open.pop(content["response_id"], None)
             case "on", "RequestRefused":
                 is_awaited = False
+            case "do", "Connect":  # whatever the old session had open is over
+                is_open, is_awaited = {}, False
             case "do", "RequestReply":
                 if is_open or is_awaited:
                     yield f"a reply was asked for at {at_ms} ms, while another one was {'open' if is_open else 'due'}"
@@ -422,7 +430,7 @@ def _effect(trial: _Trial) -> Iterator[str]:
 
 def _ends(trial: _Trial) -> Iterator[str]:
     ending = trial.call.ending
-    if ending.by not in ("agent", "caller"):
+    if ending.by not in ("agent", "caller") and not trial.is_lost_in_goodbye:
         yield f"the call was ended by {ending.by}: {ending.reason}"
 
 

@@ -40,6 +40,7 @@ class CallerTurns:
 
     def __init__(self, ear: Hearing, config: Config, replies: Replies, common: Common) -> None:
         self.confirmations: list[Confirmation] = []
+        """Their onsets are on the audio clock."""
         self._config = config
         track = common.samples.track(common.settings.voice_threshold, config.input_format)
         self._listener = Listener(ear, track, common.settings, common.rng)
@@ -66,6 +67,11 @@ class CallerTurns:
     def first_audio(self) -> Pcm:
         """The beginning of the caller's audio as it was read."""
         return self._listener.track.first
+
+    @property
+    def audio_ms(self) -> Ms:
+        """How much of the caller's audio has come: where its clock stands."""
+        return self._listener.track.clock_ms
 
     def configure(self, config: Config) -> None:
         """Hear what follows as this configuration has it."""
@@ -174,7 +180,7 @@ class CallerTurns:
         if self.caller_speaks or replies != self._replies.count or items != len(self._history.items):
             return
         item_id = ItemId(self._names.next("item"))
-        end_ms = self._listener.track.clock_ms
+        end_ms = self.audio_ms
         start_ms = max(0, end_ms - self._config.settings.idle_ms)
         self._teller.tell(
             InputAudioBufferTimeoutTriggered(item_id=item_id, audio_start_ms=start_ms, audio_end_ms=end_ms)

@@ -12,6 +12,7 @@ client's event, and changes nothing. After ``connect``, ``receive``, ``tick`` or
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,7 @@ class ServerSession:
         self._outside = Outside(model, speech, common)
         self._turns = CallerTurns(ear, self._config, self._replies, common)
         self._received_ms: Ms = 0
+        self._heard_ms: Ms = 0  # when the latest of the caller's audio came
         self._silence = (b"", 0)  # the last append that was digital silence, and its bytes of audio
         self.closing: tuple[int, str] | None = None
         """Close code and reason, once the session is over."""
@@ -123,8 +125,9 @@ class ServerSession:
 
     @property
     def confirmations(self) -> tuple[Confirmation, ...]:
-        """Each time the caller was found to speak over a reply."""
-        return tuple(self._turns.confirmations)
+        """Each time the caller was found to speak over a reply, on the clock that the session is told."""
+        origin_ms = self._heard_ms - self._turns.audio_ms
+        return tuple(replace(each, onset_ms=origin_ms + each.onset_ms) for each in self._turns.confirmations)
 
     @property
     def first_audio(self) -> Pcm:
@@ -201,6 +204,7 @@ class ServerSession:
         self._received_ms = now_ms
         silence, nbytes = self._silence
         if data == silence and self._turns.skip(nbytes):
+            self._heard_ms = now_ms
             return
         self._handle(data, now_ms)
         self.tick(now_ms)
@@ -216,6 +220,7 @@ class ServerSession:
             if self._turns.is_silence(event.audio):
                 self._silence = (data, len(event.audio))
             self._turns.hear(event.audio, now_ms)
+            self._heard_ms = now_ms
         elif isinstance(event, SessionUpdate):
             prefix = "session.update: session."
             strange = [name.removeprefix(prefix) for name in decoder.unknown_fields if name.startswith(prefix)]
