@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-from tests.core.drive import TOOLS, Call, audio, called, ended, finished, speaks, stops
+from tests.core.drive import K1, K2, R1, TOOLS, A, Call, audio, called, ended, finished, speaks, stops
 from tests.core.machines import written_rows
 
 from callwright.core import commands as do
@@ -208,6 +208,28 @@ def test_words_that_come_late_for_an_announcement_that_was_answered_ask_for_noth
     assert call.log == []
 
 
+def test_an_action_whose_output_nobody_speaks_about_is_no_waiting():
+    """The model's own reply says that it is under way: a refund has no queue, and no summary of one."""
+    call = HoldCall(max_hold_ms=60_000)
+    call.turn(1_000, 1_000, "I want my money back.")
+    call.at(2_500, on.ResponseStarted(R1), called(K1), audio(R1, A, 1_000), ended(R1))
+    call.at(2_600, on.ToolFinished(K1, on.ToolOutcome.RETURNED, "{}", speaks=False))
+    call.at(90_000)
+    assert call.phase is Phase.PERSON
+    assert call.session.ending is None
+    assert call.summary() is None
+
+
+def test_a_reply_that_was_asked_for_and_does_not_begin_is_asked_for_again_in_silence_too():
+    """The agent waits while it looks something up; whoever asked had something to say."""
+    call = queued()
+    call.at(10_000, on.ResponseStarted(R1), called(K1), called(K2, "wait"), ended(R1), finished(K2))
+    call.log.clear()
+    call.at(12_000, finished(K1))
+    call.at(60_000)
+    assert call.times(do.RequestReply) == [12_000, 12_000 + REPLY_PATIENCE_MS, 12_000 + 2 * REPLY_PATIENCE_MS]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [("[music]", False), ("", False), ("(hold music) [beep]", False), ("...", False), ("[music] Hello?", True)],
@@ -250,7 +272,9 @@ def test_a_model_that_does_not_give_up_is_hung_up_on(speech_ms):
     call.at(66_700 + PARTING_MS)
     assert call.session.ending is not None
     assert (call.session.ending.by, call.session.ending.reason) == ("agent", "gave up after 60 s on hold")
-    assert len(call.done(do.RequestReply)) == 1
+    assert len(call.done(do.PostFacts)) == 1
+    asked_ms = [at_ms - 66_900 for at_ms in call.times(do.RequestReply)]
+    assert asked_ms == [0, REPLY_PATIENCE_MS, 2 * REPLY_PATIENCE_MS], "no reply has begun, so it is asked for again"
 
 
 def test_a_person_who_comes_in_the_last_second_is_not_hung_up_on():

@@ -27,6 +27,7 @@ from tests.core.drive import (
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.lull import SILENCE_MS
+from callwright.ids import ItemId, ResponseId, ToolCallId
 
 
 def test_c075_speech_right_after_the_call_does_not_touch_the_tool():
@@ -44,6 +45,23 @@ def test_c075_speech_right_after_the_call_does_not_touch_the_tool():
     call.at(9_000)
     assert call.done(do.RequestReply) == []
     assert call.heard()[A] == ("both", "whole")
+
+
+@pytest.mark.parametrize("answers", [["wait"], ["wait", "wait"], ["speech"], ["speech", "wait"]])
+def test_a_caller_whose_turns_are_answered_with_silence_has_not_moved_on(answers):
+    """ "Sure, take your time": the model waits, and what it looks up is told when it is there."""
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), called(K1), ended(R1))
+    for number, answer in enumerate(answers, 1):
+        item, response, tool_call = ItemId(f"u{number}"), ResponseId(f"a{number}"), ToolCallId(f"a{number}")
+        call.at(number * 2_000, speaks(item))
+        call.at(call.now_ms + 500, stops(item), on.ResponseStarted(response))
+        if answer == "wait":
+            call.at(call.now_ms, called(tool_call, "wait", response), finished(tool_call), ended(response))
+        else:
+            call.at(call.now_ms, audio(response, item, 200), ended(response))
+    call.at(8_000, finished(K1))
+    assert call.times(do.RequestReply) == ([] if "speech" in answers else [8_000])
 
 
 def test_c073_a_result_is_delivered_although_the_reply_was_interrupted():

@@ -21,9 +21,10 @@ from tests.runtime.calls import (
     written,
 )
 from tests.runtime.calls import take as take_call
-from tests.runtime.test_kept import CONSENTED, PersonsLine, agent, before_and_after
+from tests.runtime.test_kept import CONSENTED, NOTICE, PersonsLine, agent, before_and_after, reply, turn
 from tests.runtime.test_kept import take as take_of
 from tests.runtime.test_keys import CarriersLine, press, pressing
+from tests.runtime.test_tape import files_of_at_most
 
 import callwright as cw
 from callwright.audio.dtmf import KeyDetector
@@ -199,6 +200,17 @@ def test_an_objection_deletes_it(tmp_path: Path) -> None:
     assert taken.did("DropWords")
     assert list(tmp_path.iterdir()) == []
     assert not any("recording" in each for each in taken.result.anomalies)
+
+
+def test_an_objection_deletes_what_a_full_disk_has_left(tmp_path: Path) -> None:
+    """The simulated line's own files, of one side each, stay below the limit."""
+    steps = (*turn("Hello.", "u0"), *reply(NOTICE, 5_000, "a", "r1"), after(24_000))
+    desk = agent(**CONSENTED)
+    with files_of_at_most(600_000):
+        taken = take_of(desk, *steps, *turn("No, I'd rather not.", "u1"), record=tmp_path / "call.wav", ms=34_000)
+    assert taken.did("DropWords")
+    assert "the recording ends before the call: File too large" in taken.result.anomalies
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_where_nobody_has_to_be_asked_it_is_whole(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import signal
 import subprocess
 import sys
 import wave
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +27,17 @@ def frames(path: Path) -> int:
     with wave.open(str(path)) as file:
         assert len(file.readframes(file.getnframes())) == 4 * file.getnframes()
         return file.getnframes()
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """A disk that takes no more than so many bytes of a file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_the_file_is_whole_behind_every_block(tmp_path: Path) -> None:
@@ -122,4 +136,22 @@ def test_what_is_dropped_is_off_the_disk_whatever_still_waited(tmp_path: Path) -
         await tape.close()
 
     run_virtual(drop())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_dropped_is_off_the_disk_although_the_disk_was_full(tmp_path: Path) -> None:
+    failed: list[str] = []
+
+    async def drop() -> None:
+        tape = Tape(StereoFile(tmp_path / "call.wav", PCMU_8K, PCMU_8K), failed.append)
+        for _ in range(3):
+            tape.add(SECOND)
+            await asyncio.sleep(1)
+        assert (tmp_path / "call.wav").exists()
+        tape.drop()
+        await tape.close()
+
+    with files_of_at_most(40_000):
+        run_virtual(drop())
+    assert failed == ["File too large"]
     assert list(tmp_path.iterdir()) == []

@@ -135,8 +135,8 @@ class Asking:
 
     def timer(self, now_ms: Ms) -> None:
         """See whether a reply that is due has begun."""
-        is_silent = self.hold.stays_silent
-        if not self._turns.timer(now_ms, is_wanted=not is_silent) or is_silent:
+        is_answered = self.hold.stays_silent and self._turns.floor is Floor.AWAITED
+        if not self._turns.timer(now_ms, is_wanted=not is_answered) or is_answered:
             return
         self._out.note("a reply that was due has not begun")
         self._is_for_outcome = False

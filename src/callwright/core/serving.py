@@ -78,6 +78,7 @@ class Serving:
 
         Raises IllegalTransition for one that ends twice, and KeyError for one that was never called.
         """
+        declared = self._tools.after(event.tool_call_id)
         is_due = self._tools.finished(event.tool_call_id, speaks=event.speaks)
         if is_over:
             return
@@ -86,7 +87,7 @@ class Serving:
             self._out.note(f"tool {name} {what} {event.raised}".rstrip())
         after = self._tools.after(event.tool_call_id)
         if event.outcome is ToolOutcome.RETURNED:
-            self._asking.hold.tool_returned(event.tool_call_id, after, now_ms)
+            self._asking.hold.tool_returned(event.tool_call_id, declared, now_ms)
         if is_due:
             self._post(event.tool_call_id, event.output, now_ms)
             if self._leave.goodbye.is_pending and after is AfterOutput.REPLY:

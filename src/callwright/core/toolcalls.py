@@ -135,6 +135,8 @@ class ToolCalls:
         if is_cut:
             call.after = AfterOutput.SILENCE
             return Verdict.STALE
+        if call.after is AfterOutput.SILENCE:
+            self._is_still_waited_for(caller_turns)
         return Verdict.DISPATCH if known else Verdict.UNKNOWN
 
     def finished(self, tool_call_id: ToolCallId, *, speaks: bool | None = None) -> bool:
@@ -176,8 +178,8 @@ class ToolCalls:
         """Whether a reply to posted outputs is to be wished for now; each batch is due once.
 
         A batch is due when its response is closed (an open one may still call) and none of its tools runs, or when
-        it has waited long enough. If the caller has begun a turn since the call (``caller_turns``), the outputs
-        wait in history and no reply is wished for.
+        it has waited long enough. If the caller has begun a turn since the call (``caller_turns``) that was answered
+        otherwise than with silence, the outputs wait in history and no reply is wished for.
         """
         if not self._batches:
             return False
@@ -208,6 +210,13 @@ class ToolCalls:
     def after(self, tool_call_id: ToolCallId) -> AfterOutput:
         """What this call's output is followed by."""
         return self._calls[tool_call_id].after
+
+    def _is_still_waited_for(self, caller_turns: int) -> None:
+        """The caller's latest turn is answered with silence: he has not moved on from what was called before it."""
+        waiting: list[_Call | _Batch] = [*self._calls.values(), *self._batches.values()]
+        for each in waiting:
+            if each.caller_turns == caller_turns - 1:
+                each.caller_turns = caller_turns
 
     @staticmethod
     def _is_held(call: _Call) -> bool:

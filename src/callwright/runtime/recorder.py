@@ -45,9 +45,9 @@ class _State(Enum):
     """Nothing may be kept yet."""
     RUNNING = auto()
     COMPLETE = auto()
-    """The line has ended."""
+    """At its end, or at that of what could be written."""
     GONE = auto()
-    """Dropped, or at its end before its time."""
+    """Dropped."""
 
 
 class Recorder:
@@ -233,7 +233,8 @@ class Recorder:
         self._state = _State.COMPLETE
 
     def _failed(self, why: str) -> None:
-        self._state = _State.GONE
+        self._state = _State.COMPLETE
+        self._far.clear()
         self._note(f"the recording ends before the call: {why}")
 
 

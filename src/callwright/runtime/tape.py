@@ -119,19 +119,23 @@ class Tape:
             self._fail("the disk does not take the rest")
 
     def drop(self) -> None:
-        """Write no more, and delete the file."""
+        """Write no more, and delete the file, also one that could not be written to its end."""
         while not self._jobs.empty():
             self._jobs.get_nowait()
         self._jobs.put_nowait(self._file.delete)
 
     async def _do_jobs(self) -> None:
         loop = asyncio.get_running_loop()
+        is_broken = False
         try:
             while job := await self._jobs.get():
-                await loop.run_in_executor(_DISK, job)
-        except OSError as problem:
-            self._fail(problem.strerror or type(problem).__name__)
-            self._jobs = asyncio.Queue()  # unbounded: whoever waits for a place gets one
+                if is_broken and job != self._file.delete:
+                    continue  # a block behind one that is missing would lie in the wrong place
+                try:
+                    await loop.run_in_executor(_DISK, job)
+                except OSError as problem:
+                    is_broken = True
+                    self._fail(problem.strerror or type(problem).__name__)
         finally:
             await loop.run_in_executor(_DISK, self._file.close)
 

@@ -114,6 +114,11 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, to
         read(tmp_path, FRONT_DESK.replace(old, new, 1))
 
 
+def test_a_tree_without_a_node_is_told_to_have_one(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"desk.tree.yaml:2:8: nodes: expected at least one node"):
+        read(tmp_path, "answers: menu\nnodes: {}\n")
+
+
 # --- the schema ---------------------------------------------------------------------------------------------------
 
 

@@ -156,6 +156,8 @@ def read_tree(path: Path, speech: Speech) -> Tree:
     """Read a tree whose lines are in ``speech``. Raises ScenarioError with file, line and column."""
     parts = read_yaml(path).mapping(KEYS_OF[""], REQUIRED[""])
     fields = parts["nodes"].mapping()
+    if not fields:
+        raise parts["nodes"].error("expected at least one node, such as the menu that answers")
     if HANG_UP in fields:
         raise fields[HANG_UP].error(f"expected another name: {HANG_UP} is where a call ends")
     nodes = {name: _Reading(each, speech, fields).node() for name, each in fields.items()}
