@@ -272,9 +272,7 @@ def test_a_model_that_does_not_give_up_is_hung_up_on(speech_ms):
     call.at(66_700 + PARTING_MS)
     assert call.session.ending is not None
     assert (call.session.ending.by, call.session.ending.reason) == ("agent", "gave up after 60 s on hold")
-    assert len(call.done(do.PostFacts)) == 1
-    asked_ms = [at_ms - 66_900 for at_ms in call.times(do.RequestReply)]
-    assert asked_ms == [0, REPLY_PATIENCE_MS, 2 * REPLY_PATIENCE_MS], "no reply has begun, so it is asked for again"
+    assert len(call.done(do.RequestReply)) == 1
 
 
 def test_a_person_who_comes_in_the_last_second_is_not_hung_up_on():

@@ -134,9 +134,13 @@ class Asking:
         self.lull.interrupted()
 
     def timer(self, now_ms: Ms) -> None:
-        """See whether a reply that is due has begun."""
-        is_answered = self.hold.stays_silent and self._turns.floor is Floor.AWAITED
-        if not self._turns.timer(now_ms, is_wanted=not is_answered) or is_answered:
+        """See whether a reply that is due has begun.
+
+        In silence, a turn is not asked about again, nor is the model to give up; whatever else was asked for is.
+        """
+        is_final = self._turns.floor is Floor.AWAITED or self.give_up.is_reached
+        is_silent = self.hold.stays_silent and is_final
+        if not self._turns.timer(now_ms, is_wanted=not is_silent) or is_silent:
             return
         self._out.note("a reply that was due has not begun")
         self._is_for_outcome = False
