@@ -88,7 +88,9 @@ def commands() -> dict[str, list[str]]:
 
 
 def long_options(command: click.Command) -> list[str]:
-    shown = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    parts = [command, *(command.commands.values() if isinstance(command, click.Group) else ())]
+    params = [param for part in parts for param in part.params]
+    shown = [option for option in params if isinstance(option, click.Option) and not option.hidden]
     return [name for option in shown for name in (*option.opts, *option.secondary_opts) if name.startswith("--")]
 
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "serve": "Run the local realtime server for any client.",
     "serve-provider": "Run the stand-in payment provider.",
     "talk": "Talk to an agent at this machine's microphone.",
+    "trace": "Prepare a trace for others.",
 }
 """What each command does, by its name; its code is ``command`` in the file of the same name, with underscores."""
 

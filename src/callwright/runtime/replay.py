@@ -135,14 +135,14 @@ def replay(trace: bytes, name: str = "trace") -> Replayed:
     lacking: list[int] = []
     found: tuple[int, str] | None = None
     step: Step | None = None
-    for step in _steps(rows, name):
-        event = _event_of(step.event, name)
+    for step in steps(rows, name):
+        event = event_of(step.event, name)
         if _lacks_words(step.event):
             lacking.append(step.event.line)
         if event is None:
             found = step.event.line, "what may be said of an operation was not kept"
         else:
-            found = _untimely(session, step) or _compared(step, _led_to(session, event, step.event.at_ms))
+            found = _untimely(session, step) or _compared(step, led_to(session, event, step.event.at_ms))
         if found:
             break
         events += 1
@@ -206,7 +206,7 @@ def _plan(row: Row, name: str) -> CallPlan:
         raise UsageError(f"{place}: {problem}; was it written by another release of Callwright?") from None
 
 
-def _steps(rows: Sequence[Row], name: str) -> Iterator[Step]:
+def steps(rows: Sequence[Row], name: str) -> Iterator[Step]:
     """Each event with what it led to; what the core knows nothing of is left out."""
     event: Row | None = None
     commands: list[Row] = []
@@ -227,7 +227,7 @@ def _steps(rows: Sequence[Row], name: str) -> Iterator[Step]:
         yield Step(event, commands, raised)
 
 
-def _event_of(row: Row, name: str) -> Event | None:
+def event_of(row: Row, name: str) -> Event | None:
     """The event that was recorded, with words made up for those that are missing; None where that cannot be done."""
     kind = _EVENTS.get(row.name)
     if kind is None:
@@ -257,7 +257,7 @@ def _lacks_words(row: Row) -> bool:
 # --- comparing
 
 
-def _led_to(session: Session, event: Event, now_ms: Ms) -> list[Command] | Exception:
+def led_to(session: Session, event: Event, now_ms: Ms) -> list[Command] | Exception:
     """What the core asks for, or what it raises."""
     try:
         session.handle(event, now_ms)
@@ -303,9 +303,9 @@ def _names(step: Step) -> str:
 
 def _field_that_differs(row: Row, command: Command) -> str:
     """The first field of a command that is not what was recorded, with both values; empty if there is none."""
-    given = _as_written(without_figures(command))
+    given = as_written(without_figures(command))
     missing = {each.name: each.default for each in fields(_COMMANDS[row.name]) if each.default is not MISSING}
-    recorded = {**_as_written(missing), **row.content}
+    recorded = {**as_written(missing), **row.content}
     if any(length_of(recorded.get(name)) is not None for name in WORDS.get(row.name, ())):
         given = withheld(row.name, given)
     for name, value in recorded.items():
@@ -315,7 +315,7 @@ def _field_that_differs(row: Row, command: Command) -> str:
     return ""
 
 
-def _as_written(value: object) -> dict[str, Any]:
+def as_written(value: object) -> dict[str, Any]:
     """What is read again of a value that was written into a trace."""
     read: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(value))
     return read
