@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Awaitable
 from typing import Any
 
 import numpy as np
@@ -204,8 +205,14 @@ class HangingLine(CarriersLine):
     way = "hangs"
 
 
-def test_c066_a_carrier_that_refuses_is_told_to_the_model_and_quoted_nowhere() -> None:
-    taken = press(*pressing("2"), after(300), *reply("So.", 400, "b", "r2"), after(500), make_line=FailingLine)
+class RefusingLine(SimulatedLine):
+    def press_keys(self, keys: str) -> Awaitable[None]:
+        raise LineFailed("the carrier says 404 before it is asked")
+
+
+@pytest.mark.parametrize("make_line", [FailingLine, RefusingLine])
+def test_c066_a_carrier_that_refuses_is_told_to_the_model_and_quoted_nowhere(make_line: type[SimulatedLine]) -> None:
+    taken = press(*pressing("2"), after(300), *reply("So.", 400, "b", "r2"), after(500), make_line=make_line)
     assert "could not press" in json.loads(taken.model.outputs()["k1"])["error"]
     assert [note for note in taken.result.anomalies if "404" in note] == []
     assert "the line could not press keys (LineFailed)" in taken.result.anomalies

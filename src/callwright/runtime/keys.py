@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from callwright.audio.dtmf import checked_keys, tones
@@ -76,7 +76,7 @@ class Keypad:
     def _begin(self, command: PressKeys) -> None:
         """Press keys now."""
         if self._own_way is not None:
-            self._pressing = asyncio.get_running_loop().create_task(self._press(self._own_way.press_keys(command.keys)))
+            self._pressing = asyncio.get_running_loop().create_task(self._press(self._own_way, command.keys))
             return
         self._count += 1
         name, output = f"{ITEM}{self._count}", self._line.output_format
@@ -126,9 +126,9 @@ class Keypad:
         self._tones = None
         self._handle(on.KeysPressed())
 
-    async def _press(self, pressed: Awaitable[None]) -> None:
+    async def _press(self, own_way: PressesKeys, keys: str) -> None:
         try:
-            await pressed
+            await own_way.press_keys(keys)
         except Exception as problem:  # a carrier's client may raise anything; the call goes on, and the model is told
             self._note(f"the line could not press keys ({type(problem).__name__})")
             _log.debug("the line could not press keys", exc_info=problem)
