@@ -6,7 +6,6 @@ No key is printed, nor a part of one, nor what a server writes. The session that
 from __future__ import annotations
 
 import asyncio
-import importlib
 import ipaddress
 import json
 import platform
@@ -22,8 +21,9 @@ from typing import Final
 import click
 
 from callwright.cli.server import Server
-from callwright.errors import ConnectionFailed, UsageError
+from callwright.errors import ConnectionFailed, LineFailed, UsageError
 from callwright.ledger.sqlite import JOURNAL, SQLITE_MIN, WAL_FROM
+from callwright.lines.soundcard import default_devices
 from callwright.runtime.endpoint import Endpoint
 from callwright.runtime.environment import FILE, Environment, read_environment
 from callwright.runtime.probe import Probe, Step
@@ -109,26 +109,12 @@ def _sqlite() -> Item:
 
 
 def _sound_card() -> Item:
-    """Whether there is a microphone and a loudspeaker; only calls through those need them."""
+    """Which microphone and loudspeaker a call at this machine would have; no other call needs them."""
     try:
-        devices = importlib.import_module("sounddevice").query_devices()
-    except ModuleNotFoundError:
-        told = "sounddevice is not installed: pip install 'callwright[mic]'"
-    except OSError as problem:
-        told = f"PortAudio: {problem}: apt install libportaudio2, or brew install portaudio"
-    except Exception as problem:  # PortAudio's own error is a class of the module that may not be there
-        return Item("sound card", Verdict.WRONG, f"PortAudio cannot list its devices: {problem}", needed=False)
-    else:
-        counts = {
-            what: sum(device[f"max_{way}_channels"] > 0 for device in devices)
-            for what, way in (("microphone", "input"), ("loudspeaker", "output"))
-        }
-        if all(counts.values()):
-            told = ", ".join(f"{count} {what}{'s' * (count > 1)}" for what, count in counts.items())
-            return Item("sound card", Verdict.OK, told)
-        lacking = " and no ".join(what for what, count in counts.items() if not count)
-        told = f"there is no {lacking}: plug one in, and see that its sound server runs"
-    return Item("sound card", Verdict.MISSING, f"{told} (only calls through this machine's own need it)", needed=False)
+        devices = default_devices()
+    except (UsageError, LineFailed) as problem:
+        return Item("sound card", Verdict.MISSING, f"{problem} (only callwright talk needs it)", needed=False)
+    return Item("sound card", Verdict.OK, ", ".join(f"{device.name} ({device.directions})" for device in devices))
 
 
 def _extras() -> Iterator[Item]:
