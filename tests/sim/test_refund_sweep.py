@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 import pytest
-from scripts.sweep_refund import PROVIDERS, SPOKEN, Point, case_of, main, played, replay, row
+from scripts.sweep_refund import PROVIDERS, SPOKEN, STEP_MS, Point, Row, case_of, main, played, replay, span_of
 
 from callwright.claims import matcher
 from callwright.claims.facts import Milestone, Said
@@ -26,18 +26,18 @@ from callwright.sim.quick.judging import judged
 
 Patch = pytest.MonkeyPatch
 
-STRIDE = 900
-"""So that a row is one call, and each provider has other instants, habits and lines."""
-
 
 @pytest.mark.parametrize("fault", PROVIDERS)
 def test_whenever_the_caller_speaks_into_a_refund_every_invariant_holds(fault: str) -> None:
+    """Each provider has other instants, habits and lines."""
     number = list(PROVIDERS).index(fault)
-    offsets = [100 * (at % 5) + 15 * number for at in range(len(SPOKEN))]
-    swept = [row(fault, says, 5 * number + at, STRIDE, offsets[at]) for at, says in enumerate(SPOKEN)]
-    assert all(each.counts["fired"] == each.calls == 1 for each in swept)
-    broken = [f"{replay(point)}: {'; '.join(what)}" for each in swept for point, what in each.broken]
-    assert not broken, "\n".join(broken)
+    from_ms, _ = span_of(fault, 5 * number)
+    for at, says in enumerate(SPOKEN):
+        point = Point(fault, says, from_ms + (100 * (at % 5) + 15 * number) * STEP_MS, 5 * number + at)
+        swept = Row(fault, says)
+        swept.add(point, played(point))
+        assert swept.counts["fired"] == 1
+        assert swept.broken == [], replay(point)
 
 
 def told_by_the_last_four_digits(patch: Patch) -> None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -194,7 +195,7 @@ def read_yaml(path: Path) -> Field:
     if len(data) > _MAX_BYTES:
         raise ScenarioError(f"{name}:1:1: expected at most {_MAX_BYTES} bytes; got {len(data)}")
     try:
-        node = yaml.compose(data, Loader=_Loader)
+        node = _composed(data)
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         place = _place(name, mark) if mark else f"{name}:1:1"
@@ -204,6 +205,12 @@ def read_yaml(path: Path) -> Field:
     if node is None:
         raise ScenarioError(f"{name}:1:1: expected a mapping; got an empty file")
     return Field(name, "", node)
+
+
+@lru_cache(64)  # one call reads its rules more than once, many calls read the same files
+def _composed(data: bytes) -> yaml.Node | None:
+    node: yaml.Node | None = yaml.compose(data, Loader=_Loader)
+    return node
 
 
 def read_typed(text: str, source: str, first: str, lists: Collection[str] = ()) -> Field:
