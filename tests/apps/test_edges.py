@@ -27,6 +27,7 @@ def scenario(name: str, dialect: str = "polyai") -> Scenario:
         return load_scenario(path).in_dialect(dialect)
 
 
+@cache
 def call(name: str, dialect: str = "polyai", *, client: str = OURS, seed: int = 1, **changes: object) -> CallRecord:
     connect_ms = changes.pop("connect_ms", None)
     assert connect_ms is None or isinstance(connect_ms, int)
@@ -66,15 +67,15 @@ def test_the_naive_client_fails_as_it_must(name: str, dialect: str) -> None:
 @pytest.mark.parametrize("ready_ms", [230, 660, 2_830])
 def test_every_word_from_the_first_frame_is_heard_however_late_the_session_is_ready(ready_ms: int) -> None:
     """Measured on the live service: ready 0.23 to 2.83 s after pickup, and a word lost in 10 of 10 calls."""
-    ours = figures(call("pickup", ready_after_ms=[ready_ms, ready_ms]))
-    naive = figures(call("pickup", client="naive", ready_after_ms=[ready_ms, ready_ms]))
+    ours = figures(call("pickup", ready_after_ms=(ready_ms, ready_ms)))
+    naive = figures(call("pickup", client="naive", ready_after_ms=(ready_ms, ready_ms)))
     assert (ours.values["pickup_lost_words"], ours.values["pickup_lost_ms"]) == ((0,), (0,))
     assert naive.values["pickup_lost_words"][0] >= 1
     assert naive.values["pickup_lost_ms"][0] == pytest.approx(ready_ms, abs=20)
 
 
 def test_a_connection_that_opens_within_the_hold_loses_nothing_and_a_later_one_says_what_it_lost() -> None:
-    in_time, late = (call("pickup", connect_ms=ms, ready_after_ms=[230, 230]) for ms in (4_000, 7_000))
+    in_time, late = (call("pickup", connect_ms=ms, ready_after_ms=(230, 230)) for ms in (4_000, 7_000))
     assert failed(in_time) == []
     values = figures(late).values
     (lost_ms,) = values["pickup_lost_ms"]
@@ -86,7 +87,7 @@ def test_a_connection_that_opens_within_the_hold_loses_nothing_and_a_later_one_s
 @pytest.mark.parametrize("stall_ms", [500, 2_000])
 def test_a_stall_in_the_goodbye_is_not_its_end(stall_ms: int) -> None:
     """Offline, a client that hung up when its queue was empty cut the goodbye there."""
-    record = call("pickup", stall_at_ms=1_400, stall_ms=[stall_ms, stall_ms])
+    record = call("pickup", stall_at_ms=1_400, stall_ms=(stall_ms, stall_ms))
     values = figures(record).values
     assert values["goodbye_played"] == (1,)
     assert len(ends(record)) == 1

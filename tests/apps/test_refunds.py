@@ -37,8 +37,8 @@ def scenario(name: str) -> Scenario:
 
 
 @cache
-def call(name: str, seed: int = 1, client: str = OURS) -> CallRecord:
-    return play(scenario(name), seed, client=client)
+def call(name: str, seed: int = 1, client: str = OURS, *, tools_wait: bool | None = None) -> CallRecord:
+    return play(scenario(name), seed, client=client, options=Options(tools_wait=tools_wait))
 
 
 def figures(record: CallRecord) -> CallFigures:
@@ -180,9 +180,9 @@ def test_whatever_the_model_does_there_is_one_effect_and_who_is_not_told_is_coun
     assert (values["asks_per_operation"], values["untold_at_hangup"]) == ((asks,), (untold,))
 
 
-@pytest.mark.parametrize(("tools_wait", "state"), [(None, "running"), (False, "running"), (True, "confirmed")])
-def test_where_tools_wait_the_output_of_an_action_is_its_outcome(tools_wait: bool | None, state: str) -> None:
-    record = play(scenario("did-it-go-through"), 1, options=Options(tools_wait=tools_wait))
+@pytest.mark.parametrize(("tools_wait", "state"), [(False, "running"), (True, "confirmed")])
+def test_where_tools_wait_the_output_of_an_action_is_its_outcome(tools_wait: bool, state: str) -> None:
+    record = call("did-it-go-through", tools_wait=tools_wait)
     first = next(item for item in record.history if isinstance(item, ToolAnswered))
     assert json.loads(first.output)["state"] == state
     assert record.book == call("did-it-go-through").book

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.sim.whole_call import WAITED_FOR, agent_heard, check_in, check_in_call, heard_by_the_books
+from tests.sim.whole_call import AT_THE_DESK, WAITED_FOR, agent_heard, check_in, check_in_call, heard_by_the_books
 
 import callwright as cw
 from callwright.audio.dtmf import KeyDetector
@@ -32,6 +32,7 @@ from callwright.testing.scripted import Step as ModelStep
 from callwright.wire import objects, server
 
 
+@cache
 def naive(lag_ms: int = 0) -> CallRecord:
     return play(check_in(), 1, client="naive", options=Options(lag_ms=lag_ms))
 
@@ -90,6 +91,7 @@ def test_naive_ends_with_the_line() -> None:
 # --- the edges of a call
 
 named = pytest.mark.parametrize("name", BASELINES)
+at_the_desk = pytest.mark.parametrize("name", AT_THE_DESK)
 ASKED = "Good morning, could you please tell me which floor your pool is on?"
 STALLED: Mapping[str, object] = {"stall_at_ms": 1_800, "stall_ms": [1_000, 1_000]}
 
@@ -166,7 +168,7 @@ def test_every_baseline_is_in_the_reference() -> None:
     assert [name for name in BASELINES if f"| `{name}` |" not in page.read_text("utf-8")] == []
 
 
-@named
+@at_the_desk
 def test_c045_first_words_reach_the_server_only_where_they_are_held(name: str) -> None:
     """What is sent before the configuration is read in the default format, and lost like what is dropped."""
     record = edges(name)
@@ -176,7 +178,7 @@ def test_c045_first_words_reach_the_server_only_where_they_are_held(name: str) -
     assert record.held_sent_ms == {Early.HELD: 1_000, Early.SENT: 0, Early.DROPPED: 0}[HABITS[name].early]
 
 
-@named
+@at_the_desk
 @pytest.mark.parametrize("lag_ms", [0, 1_500])
 def test_c050_a_goodbye_is_whole_only_for_who_waits_until_the_line_has_played_it(name: str, lag_ms: int) -> None:
     record = edges(name, lag_ms=lag_ms)
@@ -197,7 +199,7 @@ def test_an_empty_queue_is_not_the_end_of_a_goodbye() -> None:
     assert is_whole(whole)
 
 
-@named
+@at_the_desk
 def test_who_does_not_wait_hangs_up_on_a_caller_who_talks_over_the_goodbye(name: str) -> None:
     record = edges(name, "talk-over")
     spoken = farewells(record)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from tests.sim import whole_call
 from tests.sim.whole_call import (
+    AT_THE_DESK,
     TALKED_OVER,
     WAITED_FOR,
     agent_heard,
@@ -108,7 +109,7 @@ class _Tap:
 TAPPED: list[Tapped] = []
 
 
-@pytest.mark.parametrize("client", world.CLIENTS)
+@pytest.mark.parametrize("client", [world.OURS, *AT_THE_DESK])
 @pytest.mark.parametrize("which", [check_in(), TALKED_OVER, WAITED_FOR], ids=["check-in", "talked over", "waited for"])
 def test_every_message_of_a_call_is_the_protocols_own(
     which: Scenario, client: str, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ from typing import Any
 
 from callwright.ids import ItemId, Ms
 from callwright.sim.agents import load_agent
+from callwright.sim.baselines import HABITS
 from callwright.sim.caller import Anchor, Step, Trigger
 from callwright.sim.quick import QuickCall, QuickResult, ToldSpeech, play_quick
 from callwright.sim.record import CallRecord
@@ -22,6 +23,9 @@ from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario, load_scenario
 from callwright.sim.speech import Speech
 from callwright.sim.world import play
+
+AT_THE_DESK = tuple({(each.early, each.hang_up, each.on_hold): name for name, each in HABITS.items()}.values())
+"""Baselines that differ at a desk without actions: of those that differ only in what they do with actions, one."""
 
 
 @cache
