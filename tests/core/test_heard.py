@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.core.drive import U1, U2, A, B, C
@@ -352,4 +352,5 @@ class HeardMachine(RuleBasedStateMachine):
         assert (self.record.next_deadline_ms() is not None) is is_asking
 
 
+HeardMachine.TestCase.settings = settings(stateful_step_count=25)
 TestHeardMachine = HeardMachine.TestCase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.core.drive import BOTH_LINES, MARKS, PULLED, R1, R2, RATE_HZ, A, B, FakeLine, samples
@@ -375,4 +375,5 @@ class PlayoutMachine(RuleBasedStateMachine):
             assert self.playout.state(item) is Playing.PLAYED
 
 
+PlayoutMachine.TestCase.settings = settings(stateful_step_count=25)
 TestPlayoutMachine = PlayoutMachine.TestCase

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.core.drive import K1, K2, R1, R2, R3, TOOLS
@@ -203,4 +204,5 @@ class ToolCallsMachine(RuleBasedStateMachine):
         assert set(self.outputs.values()) <= {1}
 
 
+ToolCallsMachine.TestCase.settings = settings(stateful_step_count=25)
 TestToolCallsMachine = ToolCallsMachine.TestCase

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.core.drive import R1, R2
@@ -294,4 +295,5 @@ class TurnsMachine(RuleBasedStateMachine):
         assert not self.turns.may_ask() or (is_free and self.turns.is_reply_wanted)
 
 
+TurnsMachine.TestCase.settings = settings(stateful_step_count=25)
 TestTurnsMachine = TurnsMachine.TestCase

@@ -407,7 +407,7 @@ MORE = st.sampled_from(
 )
 
 
-@examples(max_examples=60)
+@examples(max_examples=35)
 @given(
     acts=st.lists(ACTS | st.tuples(st.just("send"), MORE), max_size=14),
     seed=st.integers(0, 99),

@@ -353,7 +353,7 @@ def perform(client: Client, act: str, what) -> None:
             getattr(client, act)(what)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(acts=st.lists(ACTS, max_size=12), seed=st.integers(0, 99), narrow=st.booleans())
 def test_whatever_a_client_sends_responses_open_and_end_one_by_one(acts, seed, narrow):
     client = Client(Says(REPLIES), EAGER, seed=seed, audio_format=PCMU_8K if narrow else PCM16_24K)
