@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callwright.claims.masking import MASK, masked
@@ -53,6 +53,7 @@ def test_short_numbers_and_amounts_are_left_alone(text):
     assert masked([text]) == [text]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(max_size=40), max_size=5))
 def test_masking_keeps_the_number_of_texts_and_of_words(texts):
     hidden = masked(texts)

@@ -143,10 +143,10 @@ def test_enough_lines_are_cut_at_the_start():
 
 
 @pytest.mark.parametrize("line_id", [x for x in SOME if len(BANK[x].words) > 4])
-@pytest.mark.parametrize("tail", ["silence", "noise"])
-def test_a_line_cut_in_the_middle_gives_the_words_before_the_cut_only(line_id, tail):
+@pytest.mark.parametrize(("tail", "step"), [("silence", 1), ("noise", 3)])
+def test_a_line_cut_in_the_middle_gives_the_words_before_the_cut_only(line_id, tail, step):
     recording = BANK[line_id]
-    for count in range(3, len(recording.words)):
+    for count in range(3, len(recording.words), step):
         cut = np.concatenate([recording.slice(0, count), silence(600)])
         assert heard(cut if tail == "silence" else noisy(cut, 20)) == words(line_id, 0, count)
 
