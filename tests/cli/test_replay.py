@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.calling import callwright
-from tests.runtime.test_kept import agent, before_and_after
-from tests.runtime.test_kept import take as take_of
-from tests.runtime.test_replay import SCRIPTED, changed, line_of, recorded
+from tests.runtime.test_replay import SCRIPTED, changed, line_of, objected, recorded
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +18,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     contents = {
         "same": same,
         "other": changed(same, line_of(same, "TruncateItem"), audio_end_ms=1),
-        "private": take_of(agent(), *before_and_after()).result.trace,
+        "private": objected(),
         "none": b"{}\n",
     }
     for name, content in contents.items():

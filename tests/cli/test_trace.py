@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cli.calling import callwright
 from tests.runtime.calls import OPENING, reply
-from tests.runtime.test_kept import agent, before_and_after
-from tests.runtime.test_kept import take as take_of
-from tests.runtime.test_replay import recorded
+from tests.runtime.test_replay import objected, recorded
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +42,7 @@ def test_all_words_can_be_left_out(trace: Path) -> None:
 
 def test_where_words_are_missing_that_decide_the_exit_code_and_standard_error_say_so(tmp_path: Path) -> None:
     path = tmp_path / "private.jsonl"
-    path.write_bytes(take_of(agent(), *before_and_after()).result.trace)
+    path.write_bytes(objected())
     done = callwright("trace", "mask", path)
     assert done.exit_code == 1
     assert "incomplete from" in done.stderr

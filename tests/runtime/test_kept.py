@@ -16,7 +16,7 @@ import callwright as cw
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.ids import ItemId, Ms, ResponseId, ToolCallId
-from callwright.runtime.kept import WORDS, Kept, withheld
+from callwright.runtime.kept import WORDS, Kept, made_up, withheld
 from callwright.runtime.trace import Trace
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import SimulatedLine
@@ -142,6 +142,21 @@ def test_lengths_and_times_stand_where_the_words_would():
         "characters": len("Hello, Zenobia here.")
     }
     assert [row[3]["arguments"] for row in rows if row[2] == "StartTool"] == [{"characters": 21}]
+
+
+def test_where_a_notice_stands_in_a_reply_is_told_and_nothing_else_of_it():
+    notices = {
+        "ai_notice": "our automated assistant",
+        "recording_notice": "this call is recorded",
+        "other": "never said",
+    }
+    row = withheld("ReplyWritten", {"response_id": "r1", "item_id": "a", "text": NOTICE}, notices)
+    assert row["text"] == {"characters": len(NOTICE), "ai_notice": 21, "recording_notice": 46}
+    text = made_up(row["text"], notices)
+    assert len(text) == len(NOTICE)
+    assert text.split() == ["x" * 20, *" ".join(list(notices.values())[:2]).split(), "x" * 19]
+    said_by_him = withheld("CallerTranscribed", {"item_id": "u1", "text": NOTICE}, notices)
+    assert said_by_him["text"] == {"characters": len(NOTICE)}
 
 
 @pytest.mark.parametrize("declared", [{"recording": "not_required"}, {"recording": cw.Recording.NOT_REQUIRED}])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.runtime.calls import ANYTHING, BARGE_IN, OPENING, ended, error, reply, retrieved, take
 from tests.runtime.calls import speech_started as starts
 from tests.runtime.calls import speech_stopped as stops
-from tests.runtime.test_kept import agent, before_and_after
+from tests.runtime.test_kept import CONSENTED, agent, before_and_after
 from tests.runtime.test_kept import take as take_of
 from tests.sim.test_quick import quick
 from tests.sim.whole_call import LOOK_UP, hangs_up, says, scenario
@@ -46,6 +46,11 @@ def changed(trace: bytes, line: int, **content: Any) -> bytes:
     at_ms, kind, name, was = json.loads(rows[line - 1])
     rows[line - 1] = json.dumps([at_ms, kind, name, {**was, **content}]).encode()
     return b"\n".join(rows)
+
+
+def objected() -> bytes:
+    """A caller says no to being recorded: what he said is not kept, and decides."""
+    return take_of(agent(**CONSENTED), *before_and_after("No, I would rather not.")).result.trace
 
 
 def line_of(trace: bytes, name: str, after_line: int = 0) -> int:
@@ -172,12 +177,15 @@ def test_a_trace_that_is_cut_between_two_events_is_replayed_as_far_as_it_goes() 
 
 
 def test_without_words_what_they_do_not_decide_is_the_same_and_the_place_is_told_where_they_do() -> None:
-    """The notice was heard, but nothing of it is kept: whether it was heard cannot be told again."""
-    trace = take_of(agent(), *before_and_after()).result.trace
+    trace = objected()
     replayed = replay(trace, "private.jsonl")
     assert replayed.outcome is Outcome.INCOMPLETE
     assert replayed.lacking[0] == line_of(trace, "CallerTranscribed")
     assert replayed.difference is not None
+    assert (replayed.difference.line, replayed.difference.what) == (
+        line_of(trace, "DropWords"),
+        "DropWords was recorded; nothing more is asked for",
+    )
     told = str(replayed)
     assert "that may come of words that were not kept (words are missing in line" in told
     before = replayed.difference.event_line - 1
@@ -185,8 +193,18 @@ def test_without_words_what_they_do_not_decide_is_the_same_and_the_place_is_told
     assert replay(b"\n".join(trace.splitlines()[:before])).outcome is Outcome.IDENTICAL
 
 
+@pytest.mark.parametrize("declared", [{}, CONSENTED])
+def test_a_notice_that_was_heard_is_heard_again_though_no_word_of_it_is_kept(declared: dict[str, Any]) -> None:
+    trace = take_of(agent(**declared), *before_and_after()).result.trace
+    assert b"automated" not in trace.partition(b"\n")[2]
+    replayed = replay(trace)
+    assert replayed.outcome is Outcome.IDENTICAL
+    assert replayed.lacking
+    assert "(words are missing in line " in str(replayed)
+
+
 def test_a_difference_before_the_first_missing_word_counts() -> None:
-    trace = take_of(agent(), *before_and_after()).result.trace
+    trace = objected()
     line = line_of(trace, "ConfigureSession")
     assert found(replay(changed(trace, line, event_id="cw_7"))) == (
         line,

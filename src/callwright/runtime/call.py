@@ -38,7 +38,7 @@ from callwright.runtime.connect import connect_to
 from callwright.runtime.dispatcher import Ledger
 from callwright.runtime.downlink import Downlink
 from callwright.runtime.head import written_plan
-from callwright.runtime.kept import Kept
+from callwright.runtime.kept import Kept, notices_of
 from callwright.runtime.keys import Keypad
 from callwright.runtime.modelside import ModelSide, configuration, verbs
 from callwright.runtime.recorder import recorder_of
@@ -176,7 +176,7 @@ class Call:
         profile = agent.model.profile
         self.session = Session(plan)
         head = {"agent": agent.name, "model": profile.name, "plan": written_plan(plan)}
-        self.trace = Trace(head, Kept(is_kept=plan.keep is Keep.EVERYTHING))
+        self.trace = Trace(head, Kept(is_kept=plan.keep is Keep.EVERYTHING, notices=notices_of(plan)))
         self.uplink = Uplink(hold_ms)
         self.clock = Clock()
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()

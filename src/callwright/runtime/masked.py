@@ -23,7 +23,7 @@ import msgspec
 from callwright.claims.cards import without_cards
 from callwright.core.session import CallPlan, Session
 from callwright.runtime.head import read_plan
-from callwright.runtime.kept import WORDS, withheld
+from callwright.runtime.kept import WORDS, notices_of, withheld
 from callwright.runtime.replay import Row, as_written, event_of, led_to, read_trace, steps
 from callwright.runtime.trace import without_figures
 
@@ -57,10 +57,10 @@ def mask_trace(trace: bytes, name: str = "trace", hide: Sequence[str] = ()) -> b
 
 def without_words(trace: bytes, name: str = "trace") -> bytes:
     """A trace with lengths in place of words, as of a call of which none may be kept. Raises UsageError."""
-    _, rows = read_trace(trace, name)
+    plan, rows = read_trace(trace, name)
     for row in rows:
         if row.kind in _CONTENTS:
-            withheld(row.name, row.content)
+            withheld(row.name, row.content, notices_of(plan))
     return _lines(_head(trace), rows)
 
 
@@ -71,7 +71,7 @@ def _say_again(plan: CallPlan, rows: Sequence[Row], name: str) -> None:
     """
     session = Session(plan)
     for step in steps(rows, name):
-        event = event_of(step.event, name)
+        event = event_of(step.event, name, plan)
         commands = led_to(session, event, step.event.at_ms) if event else None
         if not isinstance(commands, list):
             return

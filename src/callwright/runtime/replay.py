@@ -8,8 +8,8 @@ core     A ───▶ a1,    a2   same  B ───▶ b1         same  C ─�
 The core knows neither clock nor chance, so it does the same again unless it was changed. A timer that fired is an event
 of the trace; where the core wants one at another instant, that is a difference, too.
 
-Words that were not kept, or are masked, are made up in their length. What they decide may come out differently, so that
-a difference behind them shows nothing: the replay stops there, and is incomplete.
+Words that were not kept, or are masked, are made up in their length, but for the declared notices. What they decide may
+come out differently, so that a difference behind them shows nothing: the replay stops there, and is incomplete.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from callwright.core.session import CallPlan, Session
 from callwright.errors import UsageError
 from callwright.ids import Ms
 from callwright.runtime.head import read_plan
-from callwright.runtime.kept import WORDS, length_of, withheld
+from callwright.runtime.kept import WORDS, length_of, made_up, notices_of, withheld
 from callwright.runtime.trace import TRACE_VERSION, without_figures
 
 LATE_MS: Final[Ms] = 250
@@ -38,7 +38,6 @@ AROUND: Final = 3
 """So many rows are shown on either side of a difference."""
 COLUMNS: Final = 116
 _QUOTED: Final = 60
-_FILLER: Final = "x"
 
 _EVENTS: Final[Mapping[str, type]] = {kind.__name__: kind for kind in get_args(Event)}
 _COMMANDS: Final[Mapping[str, type]] = {kind.__name__: kind for kind in get_args(Command)}
@@ -136,7 +135,7 @@ def replay(trace: bytes, name: str = "trace") -> Replayed:
     found: tuple[int, str] | None = None
     step: Step | None = None
     for step in steps(rows, name):
-        event = event_of(step.event, name)
+        event = event_of(step.event, name, plan)
         if _lacks_words(step.event):
             lacking.append(step.event.line)
         if event is None:
@@ -227,7 +226,7 @@ def steps(rows: Sequence[Row], name: str) -> Iterator[Step]:
         yield Step(event, commands, raised)
 
 
-def event_of(row: Row, name: str) -> Event | None:
+def event_of(row: Row, name: str, plan: CallPlan) -> Event | None:
     """The event that was recorded, with words made up for those that are missing; None where that cannot be done."""
     kind = _EVENTS.get(row.name)
     if kind is None:
@@ -238,7 +237,7 @@ def event_of(row: Row, name: str) -> Event | None:
         if length is not None and field == "facts":
             return None
         if length is not None:
-            content[field] = _FILLER * length
+            content[field] = made_up(content[field], notices_of(plan))
     try:
         event: Event = msgspec.convert(content, kind)
     except msgspec.ValidationError as problem:

@@ -96,7 +96,7 @@ class Trace:
         self._spoken.clear()
         for row in rows:
             if row[1] in ("on", "do", "note"):
-                row[3] = withheld(row[2], row[3])
+                row[3] = withheld(row[2], row[3], self.kept.notices)
             self._row(row)
 
     def anomalies(self) -> tuple[str, ...]:
