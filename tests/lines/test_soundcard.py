@@ -183,7 +183,7 @@ def test_a_card_that_is_unplugged_ends_the_line_with_the_reason() -> None:
             await sink.closed.wait()
             line.play(ITEM, 0, tone(20))
         assert len(sink.frames) == 400 // FRAME_MS
-        assert sink.ends == [("fault", "Built-in Audio went away: was it unplugged?")]
+        assert sink.ends == [("fault", "Built-in Audio has stopped: was it unplugged?")]
 
     run_virtual(check())
     assert card.did[-1] == "close"

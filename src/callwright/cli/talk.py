@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import textwrap
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -50,6 +51,7 @@ APPS: Final[Mapping[str, str]] = {"hotel": "check-in", "refunds": "did-it-go-thr
 """The demo agents, each with the scenario that says what is behind it: records, payment provider, who the caller is."""
 
 _LOOK_S: Final = 0.1
+_NAME_COLUMNS: Final = 9
 _METER_COLUMNS: Final = 30
 _METER_DB: Final = 60
 """What the whole of it is."""
@@ -215,16 +217,20 @@ class Screen:
             self._live.console.print(part, width=width())
 
 
-def told(turn: Turn) -> Table:
+def told(turn: Turn) -> Text:
     """A turn as it is shown: what was heard, and what the model wrote where that is something else."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(width=7)
-    table.add_column(overflow="fold")
-    table.add_row(Text(_NAMES[turn.speaker], "bold"), Text(turn.heard or "(no word of it)"))
+    lines = [_hanging(_NAMES[turn.speaker], turn.heard or "(no word of it)")]
     if turn.speaker is Speaker.AGENT and turn.heard != turn.written:
         cut = "" if turn.cut_ms is None else f", cut after {seconds(turn.cut_ms)}"
-        table.add_row("", Text(f"written: {turn.written} ({turn.source}{cut})", "dim"))
-    return table
+        lines.append(_hanging("", f"written: {turn.written} ({turn.source}{cut})"))
+    text = Text("\n".join(lines))
+    text.stylize("bold", end=_NAME_COLUMNS)
+    return text
+
+
+def _hanging(name: str, text: str) -> str:
+    indent = " " * _NAME_COLUMNS
+    return textwrap.fill(text, width(), initial_indent=f"{name:{_NAME_COLUMNS}}", subsequent_indent=indent)
 
 
 def _below(level_db: int, saying: list[str], encoding: str) -> Table:

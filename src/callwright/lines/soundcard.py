@@ -45,8 +45,9 @@ _log = logging.getLogger(__name__)
 
 WAITING_MS_MAX: Final[Ms] = 5_000
 """How much of the microphone waits for a busy event loop; the oldest is dropped first, and counted."""
-ASKED_LATENCY_MS: Final[Ms] = 40
-"""What the card is asked for: one frame plays while the next one is fetched. It says itself what it has."""
+ASKED_LATENCY_MS: Final[Ms] = 80
+"""What the card is asked for; it says itself what it has. With 40 a sound server's loudspeaker runs dry before its
+microphone begins, and PortAudio 19.6 ends the stream by that."""
 
 _FRAME_SAMPLES: Final = PCM16_24K.samples_of(PCM16_24K.frame_bytes)
 
@@ -250,9 +251,15 @@ class SoundCard:
 
     async def hang_up(self) -> None:
         """End the line, and let go of the card once it has played what it took; idempotent."""
+        was_open = self._sink is not None
         self._close("agent", "hung up")
         stream, self._stream = self._stream, None
-        if stream is not None:
+        if stream is None:
+            return
+        try:
+            if was_open:  # stopped sooner, a sound server drops the end of the goodbye
+                await asyncio.sleep(self.latency_ms / 1000)
+        finally:
             await asyncio.get_running_loop().run_in_executor(None, _let_go, stream)
 
     # Called on the card's thread
@@ -264,7 +271,7 @@ class SoundCard:
 
     def _finished(self) -> None:
         if self._sink is not None:
-            self._loop.call_soon_threadsafe(self._close, "fault", f"{self._names} went away: was it unplugged?")
+            self._loop.call_soon_threadsafe(self._close, "fault", f"{self._names} has stopped: was it unplugged?")
 
     # On the event loop
 
