@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,7 @@ from tests.runtime.calls import speech_started as starts
 from tests.runtime.calls import speech_stopped as stops
 from tests.runtime.test_kept import CONSENTED, agent, before_and_after
 from tests.runtime.test_kept import take as take_of
-from tests.sim.test_quick import quick
-from tests.sim.whole_call import LOOK_UP, hangs_up, says, scenario
+from tests.sim.whole_call import LOOK_UP, hangs_up, quick, says, scenario
 
 from callwright.core import cuts, stalls
 from callwright.core.commands import TruncateItem
@@ -81,11 +81,27 @@ SAID = st.builds(
 
 
 @settings(max_examples=5, deadline=None)
-@given(st.lists(SAID, max_size=3), st.integers(1, 1_000), st.sampled_from([0, 600]))
-def test_any_call_without_samples_is_the_same_again(said: list[Step], seed: int, hidden_lag_ms: Ms) -> None:
+@given(
+    said=st.lists(SAID, max_size=3),
+    seed=st.integers(1, 1_000),
+    hidden_lag_ms=st.sampled_from([0, 600]),
+    drops_at_ms=st.sampled_from([(), (3_000,), (6_500, 9_000)]),
+)
+def test_any_call_without_samples_is_the_same_again(
+    said: list[Step], seed: int, hidden_lag_ms: Ms, drops_at_ms: tuple[Ms, ...]
+) -> None:
+    """Also one that goes through several sessions, since its connection breaks."""
     made = scenario(LOOK_UP, *said, hangs_up())
-    made = replace(made, line=replace(made.line, hidden_lag_ms=hidden_lag_ms))
+    line = replace(made.line, hidden_lag_ms=hidden_lag_ms)
+    made = replace(made, line=line, connection=replace(made.connection, drops_at_ms=drops_at_ms))
     assert replay(quick(made, seed).trace).outcome is Outcome.IDENTICAL
+
+
+def test_a_call_that_is_handed_over_is_the_same_again() -> None:
+    made = scenario(LOOK_UP, hangs_up())
+    trace = quick(replace(made, connection=replace(made.connection, drops_at_ms=(3_000,))), 1).trace
+    assert trace.count(b',"do","Connect",') == 2
+    assert replay(trace).outcome is Outcome.IDENTICAL
 
 
 # --- a core that was changed
@@ -265,3 +281,21 @@ def test_a_recorded_call_is_a_test(tmp_path: Path) -> None:
     path.write_bytes(changed(trace, line, audio_end_ms=1))
     with pytest.raises(AssertionError, match=rf"call.jsonl:{line}: different at .*TruncateItem.audio_end_ms: 1 was"):
         replay_trace(path)
+
+
+def test_the_documented_test_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fence of the how-to, with a trace where it says that one is."""
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "replay-a-call.md"
+    code = page.read_text("utf-8").partition("```python\n")[2].partition("```")[0]
+    (path,) = re.findall(r'replay_trace\("(.+)"\)', code)
+    (tmp_path / path).parent.mkdir(parents=True)
+    trace = recorded(*SCRIPTED["cut"])
+    monkeypatch.chdir(tmp_path)
+    written: dict[str, Any] = {}
+    exec(code, written)
+    (test,) = (value for name, value in written.items() if name.startswith("test_"))
+    Path(path).write_bytes(trace)
+    test()
+    Path(path).write_bytes(changed(trace, line_of(trace, "TruncateItem"), audio_end_ms=1))
+    with pytest.raises(AssertionError, match="different at"):
+        test()
