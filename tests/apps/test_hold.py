@@ -83,6 +83,27 @@ def test_c068_a_person_is_answered_behind_the_greeting_and_told_at_once_who_call
     assert value(heard, "response_rate") == 1
 
 
+def test_the_first_words_to_a_person_say_that_a_machine_calls() -> None:
+    """Whatever was pressed and waited for before, and in one reply with the reason of the call."""
+    heard = call("hold")
+    assert heard.far is not None
+    first, *_ = heard.replies
+    assert first.heard.startswith("Hello, this is an automated assistant calling for Jane Porter.")
+    assert (first.played.first_audible_ms or 0) > heard.far.person[0].end_ms
+    assert heard.record.anomalies == ()
+
+
+@pytest.mark.parametrize("name", ["hold", "busy", "no-answer"])
+def test_keys_and_silence_owe_nobody_a_notice(name: str) -> None:
+    """A call that ends before a person is there has told nobody anything, and nothing of it is out of order."""
+    alone = replace(scenario(name), line=replace(scenario(name).line, close_at_ms=20_000))
+    record = play(alone, 1, options=Options(hold_s=60))
+    assert record.far is not None
+    assert not record.far.reached_person
+    assert "".join(heard.key for heard in record.far.keys) == ("2" if name == "hold" else "")
+    assert (record.anomalies, record.violations, record.spoken) == ((), (), ())
+
+
 def test_what_is_said_to_a_person_who_has_put_the_agent_on_hold_again_is_one_word() -> None:
     heard = call("hold")
     assert heard.far is not None

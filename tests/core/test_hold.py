@@ -57,13 +57,15 @@ class HoldCall(Call):
             self.at(self.now_ms, on.CallerTranscribed(item, text))
         return item
 
-    def response(self, *names: str, speech_ms: Ms = 0, keys: str = "") -> None:
+    def response(self, *names: str, speech_ms: Ms = 0, keys: str = "", text: str = "") -> None:
         """A response 500 ms from now that speaks, calls these tools, and is closed; the tools return at once."""
         self.count += 1
         response = ResponseId(f"r{self.count}")
         self.at(self.now_ms + 500, on.ResponseStarted(response))
         if speech_ms:
             self.at(self.now_ms, audio(response, ItemId(f"i{self.count}"), speech_ms))
+        if text:
+            self.at(self.now_ms, on.ReplyWritten(response, ItemId(f"i{self.count}"), text))
         ids = [ToolCallId(f"k{self.count}.{number}") for number, _ in enumerate(names)]
         for tool_call_id, name in zip(ids, names, strict=True):
             self.at(self.now_ms, called(tool_call_id, name, response))
@@ -309,6 +311,25 @@ def test_a_limit_that_is_reached_without_a_session_waits_for_the_next_one():
     call.at(68_000 + PARTING_MS)
     assert call.session.ending is not None
     assert call.session.ending.reason == "gave up after 60 s on hold"
+
+
+@pytest.mark.parametrize("presses", [False, True])
+def test_c061_a_menu_that_is_repeated_for_ever_is_given_up_as_music_is(presses):
+    """Whether the keys are pressed and not taken, or only said: no person was spoken to in between."""
+    call = HoldCall(max_hold_ms=60_000)
+    for began_ms in range(1_000, 73_000, 12_000):
+        call.turn(began_ms, 4_000, "For prescriptions press two.")
+        if presses:
+            call.response("press_keys", keys="2")
+        else:
+            call.response(speech_ms=700, text="I'll press two.")
+    call.at(100_000)
+    assert call.session.ending is not None
+    assert call.session.ending.reason == "gave up after 60 s on hold"
+    summary = call.session.on_hold()
+    assert summary is not None
+    assert Phase.PERSON not in [each.phase for each in summary.phases]
+    assert summary.answered_after_ms is None
 
 
 class Phases(RuleBasedStateMachine):

@@ -12,6 +12,7 @@ from callwright.core.commands import PostFacts, RequestReply
 from callwright.core.giveup import GiveUp
 from callwright.core.giveup import Stage as GivingUp
 from callwright.core.hold import Hold
+from callwright.core.keyclaims import KeyClaims
 from callwright.core.lull import Lull, Stage
 from callwright.core.notes import END_IT, give_up_of
 from callwright.core.opening import Opening
@@ -48,6 +49,7 @@ class Asking:
         self._out = out
         self.give_up = GiveUp(plan.max_hold_ms)
         self.opening = Opening(out, plan.opens_after_ms)
+        self.claims = KeyClaims(out)
         self._actions = plan.actions
         self._is_for_outcome = False
         """Whether nothing but an outcome wants the reply: then what it was worth decides what follows."""
@@ -56,7 +58,7 @@ class Asking:
 
     def next_deadline_ms(self) -> Ms | None:
         """When to ``ask`` next, whatever else happens."""
-        deadlines = [machine.next_deadline_ms() for machine in (self.lull, self.give_up, self.opening)]
+        deadlines = [machine.next_deadline_ms() for machine in (self.lull, self.give_up, self.opening, self.claims)]
         return min((deadline_ms for deadline_ms in deadlines if deadline_ms is not None), default=None)
 
     def want(self) -> None:
@@ -82,6 +84,7 @@ class Asking:
         """
         if self._has_waited_enough(now_ms, is_leaving=is_leaving):
             return Ending("agent", f"gave up after {self.give_up.max_hold_s} s on hold")
+        self.claims.look(now_ms)
         has_begun = bool(self._turns.caller_turns) or self._turns.response_id is not None
         if self.opening.look(now_ms, has_begun=has_begun):
             self.want()

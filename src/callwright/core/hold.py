@@ -10,6 +10,8 @@ phase   RINGING │ MENU ──│ QUEUE ─────────────
                          └─ pressed                       └─ since the turn that is answered
 ```
 
+A reply that says that it presses keys is spoken to a menu, whatever it presses.
+
 What tells of a phase comes after it began: a menu and a person are there since they began to speak, a queue since the
 keys were out. A reply is speech that calls no tool of silence; the tool ``leave_voicemail`` tells of a machine.
 
@@ -123,6 +125,8 @@ class _Reply:
     spoke_ms: Ms | None = None
     calls: AfterOutput | None = None
     """What the tools are followed by that it calls; one that is not followed by a reply outweighs one that is."""
+    claims_keys: bool = False
+    """It says that keys are pressed, as one says to a menu."""
 
 
 class Hold:
@@ -133,6 +137,8 @@ class Hold:
         """Whether the agent has answered with silence, and nothing was said since that needs an answer."""
         self.answered_after_ms: Ms | None = None
         """See `HoldSummary`."""
+        self.waits_since_ms: Ms | None = None
+        """Since when somebody is waited for, menus in between included; None while nobody is."""
         self._phases = [PhaseSince(HOLD.start, 0)]
         self._turn: _Turn | None = None
         self._reply: _Reply | None = None
@@ -143,11 +149,6 @@ class Hold:
     def phase(self) -> Phase:
         """Where the call is."""
         return self._phases[-1].phase
-
-    @property
-    def waits_since_ms(self) -> Ms | None:
-        """Since when somebody is waited for; None while nobody is."""
-        return self._phases[-1].since_ms if self.phase in WAITING else None
 
     def summary(self, keys_pressed: str, *, max_hold_reached: bool) -> HoldSummary | None:
         """How a call that is over went; None for one that has neither waited nor pressed a key."""
@@ -185,6 +186,12 @@ class Hold:
         if reply is not None and reply.spoke_ms is None:
             reply.spoke_ms = now_ms
 
+    def claimed_keys(self, response_id: ResponseId) -> None:
+        """The text of a response says that keys are pressed."""
+        reply = self._followed(response_id)
+        if reply is not None:
+            reply.claims_keys = True
+
     def called(self, response_id: ResponseId, name: str, after: AfterOutput) -> None:
         """A response calls a tool, which is started."""
         reply = self._followed(response_id)
@@ -211,10 +218,11 @@ class Hold:
         turn = reply.turn
         if turn is not None and turn.needs_nothing:
             return
-        if self.answered_after_ms is None and turn is not None and turn.ended_ms is not None:
-            self.answered_after_ms = reply.spoke_ms - turn.ended_ms
-        is_there = self.phase is Phase.PERSON
-        self._move(Cue.SPEAKS, reply.spoke_ms if turn is None or is_there else turn.began_ms)
+        if reply.claims_keys:
+            self._move(Cue.KEYS, reply.spoke_ms if turn is None else turn.began_ms)
+            self._move(Cue.PRESSED, reply.spoke_ms)
+        else:
+            self._met(reply.spoke_ms, turn)
         self.stays_silent = False
 
     def keys_asked(self, tool_call_id: ToolCallId) -> None:
@@ -235,6 +243,13 @@ class Hold:
         """The call has ended, by whomever."""
         self._move(Cue.ENDED, now_ms)
 
+    def _met(self, spoke_ms: Ms, turn: _Turn | None) -> None:
+        """A person is spoken to since then, in answer to this turn."""
+        if self.answered_after_ms is None and turn is not None and turn.ended_ms is not None:
+            self.answered_after_ms = spoke_ms - turn.ended_ms
+        is_there = self.phase is Phase.PERSON
+        self._move(Cue.SPEAKS, spoke_ms if turn is None or is_there else turn.began_ms)
+
     def _followed(self, response_id: ResponseId) -> _Reply | None:
         reply = self._reply
         return reply if reply is not None and reply.response_id == response_id else None
@@ -246,6 +261,8 @@ class Hold:
         phase = HOLD.after(self.phase, cue)
         if phase is not self.phase:
             self._phases.append(PhaseSince(phase, max(since_ms, self._phases[-1].since_ms)))
+        if self.waits_since_ms is None or phase not in (Phase.MENU, *WAITING):
+            self.waits_since_ms = self._phases[-1].since_ms if phase in WAITING else None
 
 
 def has_words(text: str) -> bool:

@@ -64,6 +64,8 @@ class Replies:
         self._heard.reply(event.item_id, event.text)
         self._asking.stalls.moved(now_ms)
         self._asking.lull.wrote(event.response_id, event.text)
+        if self._asking.claims.wrote(event.text, now_ms):
+            self._asking.hold.claimed_keys(event.response_id)
 
     def ended(self, event: ResponseEnded, now_ms: Ms) -> None:
         """A response closed."""

@@ -264,6 +264,7 @@ class Session:
 
     def _keys_requested(self, event: on.KeysRequested, now_ms: Ms) -> None:
         self.asking.hold.keys_asked(event.tool_call_id)
+        self.asking.claims.asked(event.keys, now_ms)
         self.keys.requested(event.keys, now_ms)
 
     def _caller_loud(self, event: on.CallerLoud, now_ms: Ms) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
+from callwright.claims.presses import claimed_keys
+from callwright.core.keyclaims import CLAIM_MS
 from callwright.measure import goodbye
 from callwright.measure.metric import Aim, Metric
 from callwright.measure.played import audible_bounds_ms
@@ -25,19 +26,6 @@ ALONE_MS: Ms = 200
 """How long before and after a key nothing else is to be heard."""
 MUSIC: Final = "[music]"
 """How a server writes a turn that it takes music for."""
-CLAIM_MS: Ms = 10_000
-"""How far a key may be from the words that say that it is pressed."""
-_DIGITS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_KEYS: Final[Mapping[str, str]] = {
-    **{word: str(digit) for digit, word in enumerate(_DIGITS)},
-    **{key: key for key in "0123456789"},
-    "star": "*",
-    "hash": "#",
-    "pound": "#",
-}
-"""The key that a word names."""
-_PRESSING: Final = ("pressing", "pressed")
-_I_PRESS: Final = ("i", "i'll", "will")
 
 
 def hold_summary(call: HeardCall) -> dict[str, object] | None:
@@ -105,11 +93,10 @@ def _key_after_ms(call: HeardCall, far: FarSide) -> Iterable[float]:
 def keys_only_claimed(call: HeardCall, far: FarSide) -> Iterator[Ms]:
     """When the agent began each "pressing two", "pressed two" or "I'll press two" without such a key near it."""
     for run in goodbye.heard_runs(call):
-        for (before, _), (verb, at_ms), (named, _) in zip([("", 0), *run], run, run[1:], strict=False):
-            if named in _KEYS and (verb in _PRESSING or (verb == "press" and before in _I_PRESS)):
-                near = [key.key for key in far.book.keys if abs(key.started_ms - at_ms) <= CLAIM_MS]
-                if _KEYS[named] not in near:
-                    yield at_ms
+        for at, claimed in claimed_keys([word for word, _ in run]):
+            at_ms = run[at][1]
+            if claimed not in [key.key for key in far.book.keys if abs(key.started_ms - at_ms) <= CLAIM_MS]:
+                yield at_ms
 
 
 def _introduced_after_ms(call: HeardCall, far: FarSide) -> Iterable[float]:

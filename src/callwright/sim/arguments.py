@@ -18,15 +18,13 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Protocol
 
+from callwright.claims.presses import KEY_NAMED
 from callwright.sim.phrases import Phrase, read_phrases
 from callwright.sim.speech import normalise
 
 if TYPE_CHECKING:
     from callwright.sim.yamlfile import Field
 
-_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_KEYS = {name: str(digit) for digit, name in enumerate(_DIGITS)} | {"star": "*", "pound": "#", "hash": "#"}
-"""Keys by the words that menus have for them."""
 _SENTENCE = re.compile(r"[^.!?]+")
 
 
@@ -94,7 +92,7 @@ class Key:
         """The keys of a menu, the last of each sentence, and whether each is for what is wanted."""
         for sentence in _SENTENCE.findall(said):
             words = [normalise(word) for word in sentence.split()]
-            keys = [_KEYS.get(word, word) for word in words if word in _KEYS or re.fullmatch(r"\d", word)]
+            keys = [KEY_NAMED[word] for word in words if word in KEY_NAMED]
             if keys:
                 yield keys[-1], any(phrase.fits(words) for phrase in self.wanted)
 
