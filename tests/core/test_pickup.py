@@ -81,7 +81,7 @@ def test_the_uplink_opens_once_and_only_when_the_configuration_is_taken():
 
 
 @pytest.mark.parametrize("is_named", [True, False])
-def test_a_refused_configuration_ends_the_call_with_the_servers_words(is_named):
+def test_c105_a_refused_configuration_ends_the_call_with_the_servers_words(is_named):
     """It applies nothing: the agent would have neither instructions nor tools."""
     session = Session(plan())
     (configure,) = told(session, on.ModelConnected())

@@ -84,7 +84,7 @@ def test_c046_what_was_held_for_too_long_is_counted() -> None:
 
 
 @pytest.mark.parametrize("event_id", ["cw_1", None])
-def test_a_refused_session_ends_the_call_and_names_the_field(event_id: str | None) -> None:
+def test_c105_a_refused_session_ends_the_call_and_names_the_field(event_id: str | None) -> None:
     """A refused update applies nothing, so there is no agent to talk to."""
     taken = take(CREATED, expect("session.update"), error(event_id, "unsupported_parameter", "session.voice"))
     assert taken.result.ending == cw.Ending(

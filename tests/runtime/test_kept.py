@@ -296,7 +296,7 @@ def test_the_model_is_told_what_to_say_first():
 # --- the machinery
 
 NOT_WORDS = {
-    *("FormatMismatched.field", "FormatMismatched.wanted", "FormatMismatched.got"),
+    *("SessionMismatched.field", "SessionMismatched.wanted", "SessionMismatched.got"),
     *("SpeechStarted.item_id", "SpeechStopped.item_id", "ItemPlaced.item_id", "ItemPlaced.after"),
     *("CallerTranscribed.item_id", "ResponseStarted.response_id", "AudioReceived.response_id"),
     *("AudioReceived.item_id", "ReplyWritten.response_id", "ReplyWritten.item_id", "ToolCalled.response_id"),

@@ -32,7 +32,7 @@ import callwright as cw
 from callwright.audio.dtmf import KeyDetector, KeyHeard
 from callwright.core.keys import KEY_MS, PATIENCE_MS, QUIET_MS
 from callwright.errors import LineFailed
-from callwright.ids import Ms
+from callwright.ids import ItemId, MarkId, Ms
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.testing.scripted import Step as ModelStep
 
@@ -65,13 +65,30 @@ def pressing(digits: object, call_id: str = "k1", response_id: str = "r1") -> tu
     return started(response_id), presses(digits, call_id, response_id), ended(response_id)
 
 
+RESTART_MS: Ms = 1_200
+
+
+class NoStream:
+    """Between two streams: what a line reports is for nobody."""
+
+    def on_frame(self, frame: bytes) -> None: ...
+
+    def on_played(self, item_id: ItemId, generation: int, played_ms: Ms) -> None: ...
+
+    def on_mark(self, mark_id: MarkId) -> None: ...
+
+    def on_closed(self, by: str, reason: str) -> None: ...
+
+
 class CarriersLine(SimulatedLine):
-    """A phone whose carrier presses the keys: the stream begins anew meanwhile, for 700 ms without a frame (C066)."""
+    """A phone whose carrier presses the keys: the stream begins anew meanwhile, for 1.2 s without a frame (C066)."""
 
     way = ""
 
     async def press_keys(self, keys: str) -> None:
-        await asyncio.sleep(0.7)
+        stream, self._sink = self._sink, NoStream()
+        await asyncio.sleep(RESTART_MS / 1000)
+        self._sink = stream
         if self.way == "fails":
             raise LineFailed("the carrier says 404, about a number")
         if self.way == "hangs":
@@ -191,10 +208,22 @@ def test_c066_a_line_with_its_own_way_is_asked_to_press_and_its_stream_may_begin
     taken = press(*pressing("2"), after(300), *reply("So.", 400, "b", "r2"), after(1_000), make_line=make)
     assert lines[0].way == "2"
     assert heard(taken) == ()
-    pressed_ms = QUIET_MS + 700 + QUIET_MS
+    pressed_ms = QUIET_MS + RESTART_MS + QUIET_MS
     assert sounds(taken)[0][0] >= pressed_ms
     assert taken.agent_turns == [("So.", "So.", "whole")]
     assert json.loads(taken.model.outputs()["k1"]) == {"pressed": "2"}
+    assert (taken.result.sessions, len(taken.model.of("session.update"))) == (1, 1)
+    assert (taken.model.of("response.create"), taken.result.anomalies) == ([], ())
+
+
+def test_c066_a_mark_that_went_with_the_old_stream_says_nothing_of_the_reply_in_the_new_one() -> None:
+    """The last mark of what was said before the keys never comes back: nothing waits for it but the keys."""
+    lossy = LineSettings(LineKind.PHONE, lose_marks=(2, 3))
+    spoken = started(), delta(600), written("I press two."), presses("2"), ended()
+    later = after(7_000), *reply("So.", 400, "b", "r2"), after(1_500)
+    taken = press(*spoken, *later, settings=lossy, make_line=CarriersLine, hang_up_ms=12_000)
+    assert [heard for heard, *_ in taken.agent_turns] == ["I press two.", "So."]
+    assert taken.result.sessions == 1
 
 
 class FailingLine(CarriersLine):

@@ -36,6 +36,13 @@ def test_polyai_session_is_exactly_what_the_provider_takes():
     assert_official_client(update)
 
 
+@pytest.mark.parametrize("profile", [POLYAI, OPENAI])
+def test_c114_no_update_names_a_voice(profile):
+    """A server refuses an update that does after the first audio; every session has its provider's own voice."""
+    update = session_update(profile, instructions="Be brief.", tools=[TOOL], input_format=PCMU)
+    assert b"voice" not in encode(update)
+
+
 def test_text_replies_and_manual_turns_are_asked_for():
     update = session_update(
         POLYAI,

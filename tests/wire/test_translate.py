@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
@@ -107,7 +107,7 @@ def test_a_server_event_means(case: str) -> None:
 
 def test_every_sample_of_every_server_event_has_a_meaning_or_none_and_never_raises() -> None:
     meant = [told for event in samples.SERVER for told in translator().heard_from(event)]
-    elsewhere = {on.AudioReceived, on.ConnectFailed, on.ModelClosed, on.FormatMismatched, on.SessionReady}
+    elsewhere = {on.AudioReceived, on.ConnectFailed, on.ModelClosed, on.SessionMismatched, on.SessionReady}
     assert set(map(type, meant)) | elsewhere == set(get_args(on.ModelEvent))
     assert not any(isinstance(told, on.AudioReceived) for told in meant)  # its bytes stay with the shell
     assert translator().heard_from(server.Unknown(type="response.sparkles")) == ()
@@ -270,14 +270,25 @@ def test_a_session_in_the_format_agreed_on_is_ready_however_it_is_spelled(
 def test_c116_c117_another_format_of_the_caller_is_told_by_its_field(spelling: Spelling) -> None:
     """At the start as after any later update: the wrong format is noise."""
     (problem,) = translator(PCMU_8K).heard_from(decode_server(encode(updated(spelling))))
-    assert isinstance(problem, on.FormatMismatched)
+    assert isinstance(problem, on.SessionMismatched)
     assert (problem.field, problem.wanted) == ("audio.input.format", "{'type': 'audio/pcmu'}")
+
+
+@pytest.mark.parametrize(("told", "is_ready"), [(None, True), ((), False), (("a",), False), (("b", "a", "c"), True)])
+def test_c105_a_session_without_the_tools_that_were_declared_is_none(
+    told: Sequence[str] | None, is_ready: bool
+) -> None:
+    """Unless the server does not tell of any."""
+    tools = None if told is None else tuple({"type": "function", "name": name} for name in told)
+    event = server.SessionUpdated(session=objects.Session(tools=tools))
+    expected = on.SessionReady() if is_ready else on.SessionMismatched("tools", "a, b", ", ".join(told or ()) or "none")
+    assert Translator(POLYAI, PCMU_8K, ["a", "b"]).heard_from(event) == (expected,)
 
 
 @pytest.mark.parametrize("spelling", [spelled("audio/pcm", 16_000), "g711_ulaw", spelled("audio/pcmu")])
 def test_c116_another_format_of_the_reply_is_told_by_its_field(spelling: Spelling) -> None:
     (problem,) = translator().heard_from(updated(spelled("audio/pcmu"), spelling))
-    assert isinstance(problem, on.FormatMismatched)
+    assert isinstance(problem, on.SessionMismatched)
     assert problem.field == "audio.output.format"
 
 

@@ -26,8 +26,8 @@ class SessionReady:
 
 
 @dataclass(frozen=True, slots=True)
-class FormatMismatched:
-    """The server's session has another audio format than the one agreed on: ``field`` says which side."""
+class SessionMismatched:
+    """The server took the configuration, and has another one: ``field`` says of what."""
 
     field: str
     wanted: str
@@ -320,7 +320,7 @@ class TimerFired:
 ModelEvent = (
     ModelConnected
     | SessionReady
-    | FormatMismatched
+    | SessionMismatched
     | SpeechStarted
     | SpeechStopped
     | ItemPlaced

@@ -103,7 +103,7 @@ class Session:
             on.ModelConnected: lambda _event, _now_ms: self.renewal.connected(),
             on.SessionReady: lambda _event, now_ms: self.renewal.ready(now_ms),
             on.UplinkResumed: self.renewal.resumed,
-            on.FormatMismatched: self._format_mismatched,
+            on.SessionMismatched: self._session_mismatched,
             on.SpeechStarted: self._speech_started,
             on.SpeechStopped: self._speech_stopped,
             on.ItemPlaced: lambda event, _now_ms: self.heard.placed(event.item_id, event.after),
@@ -187,9 +187,9 @@ class Session:
 
     # --- the model -------------------------------------------------------------------------------------------
 
-    def _format_mismatched(self, event: on.FormatMismatched, now_ms: Ms) -> None:
+    def _session_mismatched(self, event: on.SessionMismatched, now_ms: Ms) -> None:
         ending = Ending("fault", f"the session's {event.field} is {event.got}, agreed was {event.wanted}")
-        self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("wrong format"), do.HangUp("wrong format"))
+        self._end(PickupCue.ENDED, ending, now_ms, do.CloseModel("wrong session"), do.HangUp("wrong session"))
 
     def _speech_started(self, event: on.SpeechStarted, now_ms: Ms) -> None:
         self.leave.talked_over(self.turns.response_id, now_ms)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -88,8 +89,8 @@ class ModelSide:
         self._connector = connector
         self._profile = profile
         self._configuration = configuration
-        self._input_format = input_format
-        self._translator = Translator(profile, input_format)
+        self._new_translator = partial(Translator, profile, input_format, _tool_names(configuration))
+        self._translator = self._new_translator()
         self._decoder = ServerDecoder()
         self._connecting: asyncio.Task[None] | None = None
         self._reader: _Reader | None = None
@@ -117,7 +118,7 @@ class ModelSide:
             await before.close()
         if after_ms:
             await asyncio.sleep(after_ms / 1000)
-        self._translator = Translator(self._profile, self._input_format)
+        self._translator = self._new_translator()
         self._reader = _Reader(self)
         try:
             self._connection = await self._connector.connect(self._reader)
@@ -207,6 +208,10 @@ class ModelSide:
     def micro_usd(self) -> int | None:
         """What that costs, in millionths of a US dollar."""
         return self._profile.micro_usd(self.connected_ms())
+
+
+def _tool_names(configuration: SessionUpdate) -> list[str]:
+    return [str(tool["name"]) for tool in getattr(configuration.session, "tools", None) or ()]
 
 
 def verbs(profile: Profile) -> Can:

@@ -7,7 +7,7 @@ shell, which tells the core a length.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Literal
 
 import msgspec
@@ -31,9 +31,10 @@ _SAID_BY: Final[Mapping[str, tuple[Literal["user", "assistant"], str]]] = {
 class Translator:
     """Understands one connection of one provider."""
 
-    def __init__(self, profile: Profile, input_format: AudioFormat) -> None:
-        """``input_format`` is what the caller's audio is sent in."""
+    def __init__(self, profile: Profile, input_format: AudioFormat, tools: Collection[str] = ()) -> None:
+        """``input_format`` is what the caller's audio is sent in, ``tools`` are the names of what is declared."""
         self.profile = profile
+        self.tools = tools
         self.formats = {
             "audio.input.format": input_format,
             "audio.output.format": parse_format(msgspec.to_builtins(profile.output_format)),
@@ -103,16 +104,20 @@ def _updated(event: server.SessionUpdated, by: Translator) -> tuple[on.ModelEven
     for field, spelling in told.items():
         if spelling is not None and (problem := _mismatch(field, spelling, by.formats[field])):
             return (problem,)
+    tools = getattr(event.session, "tools", None)
+    got = [str(tool.get("name")) for tool in tools or ()]
+    if tools is not None and not all(name in got for name in by.tools):
+        return (on.SessionMismatched("tools", ", ".join(by.tools), ", ".join(got) or "none"),)
     return (on.SessionReady(),)
 
 
-def _mismatch(field: str, spelling: objects.WireFormat | str, wanted: AudioFormat) -> on.FormatMismatched | None:
+def _mismatch(field: str, spelling: objects.WireFormat | str, wanted: AudioFormat) -> on.SessionMismatched | None:
     plain = spelling if isinstance(spelling, str) else msgspec.to_builtins(spelling)
     try:
         matches = parse_format(plain) == wanted
     except AudioFormatError:
         matches = False
-    return None if matches else on.FormatMismatched(field, str(wanted.to_wire()), str(plain))
+    return None if matches else on.SessionMismatched(field, str(wanted.to_wire()), str(plain))
 
 
 def _placed(item_id: str, previous: str | None) -> tuple[on.ItemPlaced, ...]:
