@@ -33,6 +33,7 @@ from callwright.core.hold import Phase
 from callwright.core.pickup import SESSION_PATIENCE_MS
 from callwright.core.pickup import Stage as Pickup
 from callwright.core.session import Ending
+from callwright.core.stalls import LISTEN_MS, QUIET_MS
 from callwright.core.unheard import BEFORE_MS, KEPT_MS, TAIL_MS
 from callwright.ids import ItemId, Ms
 
@@ -415,3 +416,16 @@ def test_a_turn_that_is_longer_than_the_server_keeps_is_told_at_once_and_counted
     assert call.anomalies()[-1] == "10000 ms of the caller were dropped by the server: his turn was too long"
     assert call.session.renewal.long_turns.dropped_ms == 10_000
     assert call.session.ending is None
+
+
+def test_a_turn_that_was_ended_by_hand_is_not_too_long_however_long_nothing_follows():
+    call = Call(longest_turn_ms=30_000)
+    call.at(10_000, on.SpeechStarted(U1, 10_000))
+    call.at(LISTEN_MS + 10_000)
+    call.at(LISTEN_MS + QUIET_MS + 10_000)
+    assert call.done(do.EndTurn)
+    call.at(LISTEN_MS + QUIET_MS + 10_000, on.ResponseStarted(R1), called(K1, "wait"), ended(R1))
+    call.at(LISTEN_MS + QUIET_MS + 10_100, finished(K1))
+    call.at(400_000)
+    assert [what for what in call.anomalies() if "has lasted" in what or "dropped" in what] == []
+    assert call.session.renewal.long_turns.dropped_ms == 0

@@ -31,7 +31,7 @@ from callwright.core.pickup import Pickup, Stage
 from callwright.core.plan import Ending
 from callwright.core.playout import Playout
 from callwright.core.toolcalls import ToolCalls
-from callwright.core.turns import Floor, Turns
+from callwright.core.turns import SPEAKING, Floor, Turns
 from callwright.core.unheard import Unheard
 from callwright.ids import Ms
 
@@ -139,6 +139,8 @@ class Renewal:
 
     def look(self, now_ms: Ms) -> None:
         """Let the session go if it is time for that, and tell of a turn that is too long for it."""
+        if self._turns.floor not in SPEAKING:
+            self.long_turns.ended(now_ms)
         self.long_turns.look(now_ms)
         if self._pickup.stage is Stage.READY and self.handover.look(now_ms, is_quiet=self._is_quiet()):
             self._let_go(now_ms)
