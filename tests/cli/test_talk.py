@@ -121,6 +121,34 @@ def test_an_agent_with_actions_needs_its_providers(monkeypatch: pytest.MonkeyPat
     assert "ledger" in err
 
 
+def test_an_agent_of_ones_own_has_behind_it_what_the_options_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It comes as far as the connection, with a ledger in the file."""
+    own = (
+        "--provider",
+        "tests.cli.test_ledger:bank",
+        "--deps",
+        "callwright.apps.refunds:Shop",
+        "--party",
+        "customer:81",
+    )
+    where = ("--db", str(tmp_path / "own.db"), "--server", "ws://127.0.0.1:9")
+    code, out, _ = talk(monkeypatch, ThreadedCard(), "callwright.apps.refunds:desk", *own, *where)
+    assert code == 1
+    assert out.startswith("line open: ")
+    assert (tmp_path / "own.db").exists()
+
+
+def test_a_terminal_has_the_level_of_the_microphone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    _, out, _ = talk(monkeypatch, ThreadedCard(), "hotel", "--server", "ws://127.0.0.1:9")
+    assert "mic" in out
+    assert "-60 dBFS" in out
+
+
 def test_devices_are_listed_with_what_each_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = talk(monkeypatch, FakeCard(), "--list-devices")
     assert code == 0

@@ -10,7 +10,7 @@ import asyncio
 import signal
 import textwrap
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -124,24 +124,26 @@ def command(
     ctx.exit(INTERRUPTED if screen.is_interrupted else int(result.ending.is_failure))
 
 
-async def _talk(agent: Agent, reach: Connector, line: SoundCard, screen: Screen, opened: Any) -> CallResult:
+async def _talk(
+    agent: Agent, reach: Connector, line: SoundCard, screen: Screen, behind: AbstractAsyncContextManager[Behind]
+) -> CallResult:
     """One call, and what is to be said after it."""
-    async with line, opened as behind:
+    async with line, behind as world:
         with screen:
             result = await run(
                 agent,
                 line,
                 connector=reach,
-                ledger=behind.ledger,
-                deps=behind.deps,
-                party=behind.party,
+                ledger=world.ledger,
+                deps=world.deps,
+                party=world.party,
                 watch=screen.watch,
             )
         put(*_remarks(line, result))
-        if behind.ledger is not None:
+        if world.ledger is not None:
             if not screen.is_interrupted:
-                await behind.settle()
-            await VERBS["list"](behind.ledger, Asked((), "", False))
+                await world.settle()
+            await VERBS["list"](world.ledger, Asked((), "", False))
     return result
 
 
@@ -176,7 +178,8 @@ class Screen:
     def watch(self, call: Call) -> None:
         """The line is open; what becomes of the call is shown from here on."""
         self._call = call
-        self._put(Text(f"line open: {_opened(self._line)}"), Text("connecting; Ctrl-C hangs up"))
+        self._put(Text(textwrap.fill(f"line open: {_opened(self._line)}", width())))
+        self._put(Text("connecting; Ctrl-C hangs up"))
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._interrupt)
         self._beat()
 
@@ -212,9 +215,8 @@ class Screen:
                 self._told[turn.item_id] = turn
                 self._put(told(turn))
 
-    def _put(self, *parts: RenderableType) -> None:
-        for part in parts:
-            self._live.console.print(part, width=width())
+    def _put(self, text: Text) -> None:
+        self._live.console.print(text, width=width())
 
 
 def told(turn: Turn) -> Text:
