@@ -28,6 +28,8 @@ from callwright.wire.items import FunctionCallOutputItem
 
 SCENARIOS = files("callwright.apps.refunds") / "scenarios"
 NAMES = sorted(path.name.removesuffix(".yaml") for path in SCENARIOS.iterdir() if path.name.endswith(".yaml"))
+WITH_BASELINE = [name for name in NAMES if "\nbefore:" in (SCENARIOS / f"{name}.yaml").read_text("utf-8")]
+"""Told by the text: whoever runs other tests need not read every scenario."""
 
 
 @cache
@@ -63,7 +65,7 @@ def test_a_changed_card_is_one_effect_with_every_seed(seed: int) -> None:
     assert failed(call("wrong-card", seed)) == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if scenario(name).before])
+@pytest.mark.parametrize("name", WITH_BASELINE)
 def test_its_baseline_fails_as_it_says(name: str) -> None:
     before = scenario(name).before
     assert before is not None
