@@ -281,8 +281,8 @@ class Echo:
         return np.rint(ear * 0.3).astype(np.int16)
 
 
-def test_the_canceller_runs_on_loudspeakers_and_never_on_headphones() -> None:
-    """There it would only harm the caller's voice; the line says which it has."""
+def test_c034_the_canceller_runs_on_loudspeakers_and_never_on_headphones() -> None:
+    """C034: on headphones it would only harm the caller's voice; the line says which it has."""
     assert echo_rms(speakers=True) < echo_rms(speakers=False) / 10
     assert isinstance(sound_card(portaudio=FakeCard(), speakers=True).canceller, KalmanCanceller)
     assert isinstance(sound_card(portaudio=FakeCard()).canceller, NoCanceller)
