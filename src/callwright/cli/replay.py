@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from callwright.cli import options
 from callwright.runtime.replay import Outcome, replay
 
 _EXIT = {Outcome.DIFFERENT: 1, Outcome.INCOMPLETE: 2, Outcome.IDENTICAL: 0}
@@ -23,7 +22,7 @@ _EXIT = {Outcome.DIFFERENT: 1, Outcome.INCOMPLETE: 2, Outcome.IDENTICAL: 0}
     metavar="TRACE...",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
 )
-@options.json_lines
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per trace, one a line.")
 @click.pass_context
 def command(ctx: click.Context, /, traces: tuple[Path, ...], as_json: bool) -> None:
     """Give the events of a recorded call (trace.jsonl) to the core again, and show the first difference.

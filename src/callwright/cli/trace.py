@@ -20,7 +20,7 @@ def command() -> None:
 @click.argument("trace", metavar="TRACE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where it is written.")
 @click.option("--hide", multiple=True, metavar="WORD", help="A name to make up, as it is spelled; may be repeated.")
-@click.option("--no-words", is_flag=True, help="Leave the lengths of words alone.")
+@click.option("--no-words", is_flag=True, help="Put lengths in place of all words.")
 @click.pass_context
 def _mask(ctx: click.Context, trace: Path, out: Path | None, hide: tuple[str, ...], no_words: bool) -> None:
     """Give a trace other digits, so that it can be handed on, and still be replayed.
