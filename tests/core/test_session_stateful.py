@@ -17,7 +17,7 @@ from callwright.core.pickup import Stage
 from callwright.core.playout import Playing
 from callwright.core.ports import PlayedReports
 from callwright.core.session import Can, Session
-from callwright.core.stalls import HANGS_MS
+from callwright.core.stalls import TURN_MAX_MS
 from callwright.core.turns import REPLY_PATIENCE_MS, Floor
 from callwright.ids import EventId, ItemId, ResponseId, ToolCallId
 
@@ -298,7 +298,7 @@ class World(RuleBasedStateMachine):
     def deadlines_can_be_met(self):
         deadline_ms = self.session.next_deadline_ms()
         audio_ms = sum(self.received.values()) * 1000 // RATE_HZ
-        assert deadline_ms is None or deadline_ms <= self.now_ms + HANGS_MS + audio_ms
+        assert deadline_ms is None or deadline_ms <= self.now_ms + TURN_MAX_MS + audio_ms
 
     @invariant()
     def every_call_has_its_output_once_its_tool_is_through(self):
