@@ -47,6 +47,28 @@ def test_a_turn_after_the_response_of_the_last_farewell_changes_nothing_either()
     assert call.times(do.HangUp) == [13_900]
 
 
+def test_a_farewell_before_the_last_never_stands_although_its_response_is_over():
+    call = Call()
+    for number in range(FAREWELLS_MAX - 2):
+        say_again(call, number, number * 4_000)
+    call.at(12_000, on.ResponseStarted(R1), called(K1, "end_call"), finished(K1), audio(R1, A, 2_000))
+    call.at(12_500, ended(R1))
+    call.at(13_900, on.SpeechStarted(U1, 0))
+    assert json.loads(call.done(do.PostToolOutput)[-1].output)["call"] == "still open"
+    assert call.done(do.HangUp) == []
+
+
+def test_a_caller_who_speaks_into_the_last_farewell_is_answered_although_its_response_is_over():
+    call = Call()
+    for number in range(FAREWELLS_MAX - 1):
+        say_again(call, number, number * 4_000)
+    call.at(12_000, on.ResponseStarted(R1), called(K1, "end_call"), finished(K1), audio(R1, A, 2_000))
+    call.at(12_500, ended(R1))
+    call.at(13_000, on.SpeechStarted(U1, 0))
+    assert json.loads(call.done(do.PostToolOutput)[-1].output)["call"] == "still open"
+    assert call.done(do.HangUp) == []
+
+
 @pytest.mark.parametrize("is_cancelled_first", [False, True])
 def test_a_caller_who_cuts_the_last_farewell_is_answered(is_cancelled_first):
     call = Call()
@@ -70,14 +92,24 @@ def test_a_reply_between_two_farewells_begins_the_count_anew():
     assert call.done(do.HangUp) == []
 
 
-@given(st.lists(st.sampled_from(["whole", "cut", "other"]), max_size=8))
+@given(st.lists(st.sampled_from(["whole", "whole to its end", "cut", "other"]), max_size=8))
 def test_only_farewells_in_a_row_that_came_whole_make_the_next_one_the_last(course):
     goodbye = Goodbye()
+    before_the_last = FAREWELLS_MAX - 1
     for number, kind in enumerate(course):
         response_id = ResponseId(f"r{number}")
-        if kind != "other":
-            goodbye.request(response_id, Ending("agent", ""), 0, said_ms=0)
-            goodbye.withdraw(0)
-        goodbye.response_ended(response_id, CANCELLED if kind == "cut" else on.ResponseStatus.COMPLETED)
-        before_the_last = FAREWELLS_MAX - 1
-        assert goodbye.is_last is (course[: number + 1][-before_the_last:] == ["whole"] * before_the_last)
+        status = CANCELLED if kind == "cut" else on.ResponseStatus.COMPLETED
+        if kind == "other":
+            goodbye.response_ended(response_id, status)
+            continue
+        goodbye.request(response_id, Ending("agent", ""), 0, said_ms=0)
+        is_last = number >= before_the_last and all(
+            each.startswith("whole") for each in course[number - before_the_last : number]
+        )
+        assert goodbye.stands(0) is is_last
+        if kind == "whole to its end":
+            goodbye.response_ended(response_id, status)
+            assert goodbye.stands(0) is is_last
+        goodbye.withdraw(0)
+        if kind != "whole to its end":
+            goodbye.response_ended(response_id, status)

@@ -50,6 +50,8 @@ HANDOVER_MS: Ms = 8_000
 """How long after the farewell work that still runs is waited for."""
 FAREWELLS_MAX = 3
 """The farewell that stands: a caller who has one thing more to say has been let twice, and was answered by goodbyes."""
+CUT_MS: Ms = 500
+"""A farewell of which more than this was still to be played was cut; what is left of one that was heard is less."""
 LOOK_MS: Ms = 500
 """How often the line's position is looked at: a pulled line tells it only when asked."""
 
@@ -197,18 +199,23 @@ class Goodbye:
         self._is_loud = False
         self._quiet_at_ms: Ms | None = None
         """When the caller was last loud; None if he never was, in this goodbye."""
-        self._farewells = 0
-        """How many responses in a row were farewells, and came whole."""
+        self._whole: list[ResponseId] = []
+        """The farewells in a row that came whole, up to the latest response that ended."""
 
     @property
     def is_pending(self) -> bool:
         """Whether the end of the call was asked for, and has neither come nor been withdrawn."""
         return self.stage in _PENDING
 
-    @property
-    def is_last(self) -> bool:
-        """Whether the farewell stands unless a caller cuts it."""
-        return self._farewells >= FAREWELLS_MAX - 1
+    def stands(self, unplayed_ms: Ms) -> bool:
+        """Whether a turn that begins now, with so much of the farewell unplayed, leaves it as it is.
+
+        Only the last one stands. While its response is open, how that ends tells whether a caller cut it; behind that,
+        how much of it nobody has heard.
+        """
+        before = [each for each in self._whole if each != self.response_id]
+        is_cut = self.stage not in _OPEN and unplayed_ms > CUT_MS
+        return len(before) >= FAREWELLS_MAX - 1 and not is_cut
 
     def request(self, response_id: ResponseId, ending: Ending, now_ms: Ms, *, said_ms: Ms) -> bool:
         """The model asked for the end in this response; true if it was not pending before.
@@ -259,7 +266,7 @@ class Goodbye:
         """A response closed; true if it was the last farewell and a caller has cut it: it is to be withdrawn."""
         is_farewell = response_id == self.response_id
         is_cut = is_farewell and status is ResponseStatus.CANCELLED and self.stage is Stage.DOUBTED
-        self._farewells = self._farewells + 1 if is_farewell and status is ResponseStatus.COMPLETED else 0
+        self._whole = [*self._whole, response_id] if is_farewell and status is ResponseStatus.COMPLETED else []
         return is_cut
 
     def talked_over(self, now_ms: Ms) -> None:

@@ -40,9 +40,10 @@ class Leave:
 
     def talked_over(self, response_id: ResponseId | None, now_ms: Ms) -> None:
         """The caller speaks, or the server stopped this response: nothing of it is played on, a farewell no more."""
-        self._cuts.shorten(self._cuts.silence(response_id, now_ms), now_ms)
+        cuts = self._cuts.silence(response_id, now_ms)
+        self._cuts.shorten(cuts, now_ms)
         self.stop()
-        if not self.goodbye.is_last:
+        if not self.goodbye.stands(sum(cut.received_ms - cut.heard_ms for cut in cuts)):
             self.withdraw(Withdrawal.TALKED_OVER, now_ms)
         elif self.goodbye.is_pending:
             self._out.note(f"somebody speaks at the end of {FAREWELLS_MAX} farewells in a row: the last one stands")
