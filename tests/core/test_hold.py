@@ -16,6 +16,7 @@ from callwright.core import events as on
 from callwright.core.giveup import GIVE_UP, PARTING_MS
 from callwright.core.hold import HOLD, Cue, HoldSummary, Phase, PhaseSince, has_words
 from callwright.core.session import Can
+from callwright.core.stalls import TURN_MAX_MS
 from callwright.core.toolcalls import AfterOutput
 from callwright.core.turns import REPLY_PATIENCE_MS
 from callwright.ids import ItemId, Ms, ResponseId, ToolCallId
@@ -190,6 +191,39 @@ def test_music_that_the_server_takes_for_turns_is_not_answered_nor_ended_by_us(t
     call.at(HOURS_MS + 3_600_000)
     assert not [command for _, command in call.log if isinstance(command, do.RequestReply | do.EndTurn | do.HangUp)]
     assert call.anomalies() == []
+
+
+@pytest.mark.parametrize("text", ["[music]", ""])
+def test_music_that_opens_turn_after_turn_is_waited_through_once_one_of_them_was_found_wordless(text):
+    """Each turn opens 0.2 s after the one before was ended by hand, and cuts the response to it."""
+    call = HoldCall()
+    call.turn(1_000, 1_000, "Hold on, please.")
+    call.response(speech_ms=500)
+    call.at(5_000, speaks(ItemId("music1")))
+    call.at(10_100, on.CallerLoud(is_loud=True))
+    call.at(5_000 + TURN_MAX_MS)
+    assert len(call.done(do.EndTurn)) == 1
+    call.at(call.now_ms + 200, stops(ItemId("music1")), speaks(ItemId("music2")))
+    call.at(call.now_ms + 300, on.CallerTranscribed(ItemId("music1"), text))
+    call.log.clear()
+    call.at(HOURS_MS)
+    assert not [command for _, command in call.log if isinstance(command, do.RequestReply | do.EndTurn | do.HangUp)]
+    assert call.session.ending is None
+    call.at(call.now_ms, stops(ItemId("music2")), on.CallerTranscribed(ItemId("music2"), "Thanks for waiting."))
+    call.at(call.now_ms + REPLY_PATIENCE_MS)
+    assert len(call.done(do.RequestReply)) == 1
+
+
+def test_an_agent_that_cannot_wait_is_asked_to_speak_into_the_music():
+    call = Call(tools={})
+    call.at(0, speaks(ItemId("music1")))
+    call.at(10_100, on.CallerLoud(is_loud=True))
+    call.at(TURN_MAX_MS)
+    call.at(call.now_ms + 200, stops(ItemId("music1")), on.CallerTranscribed(ItemId("music1"), "[music]"))
+    assert call.times(do.RequestReply) == [TURN_MAX_MS]
+    call.at(call.now_ms, speaks(ItemId("music2")))
+    call.at(call.now_ms + 2 * TURN_MAX_MS)
+    assert len(call.done(do.EndTurn)) == 2
 
 
 def test_a_person_whom_the_server_does_not_answer_is_answered_all_the_same():

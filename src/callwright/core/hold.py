@@ -132,7 +132,9 @@ class _Reply:
 class Hold:
     """The phases of one call."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, can_wait: bool = True) -> None:
+        """``can_wait`` says whether the agent has a tool that answers with silence."""
+        self._can_wait = can_wait
         self.stays_silent = False
         """Whether the agent has answered with silence, and nothing was said since that needs an answer."""
         self.answered_after_ms: Ms | None = None
@@ -142,6 +144,8 @@ class Hold:
         self._phases = [PhaseSince(HOLD.start, 0)]
         self._turn: _Turn | None = None
         self._reply: _Reply | None = None
+        self._by_hand: ItemId | None = None
+        """The latest turn that was ended by hand."""
         self._pressing: set[ToolCallId] = set()
         """The tool calls that have asked for keys."""
 
@@ -171,6 +175,13 @@ class Hold:
         is_answered = self._reply is not None and self._reply.turn is self._turn
         if self._turn is not None and item_id == self._turn.item_id and not is_answered and has_words(text):
             self.stays_silent = False
+
+        elif self._can_wait and item_id == self._by_hand and not has_words(text):
+            self.stays_silent = True
+
+    def ended_by_hand(self) -> None:
+        """The server did not end the turn: if it turns out to hold no word, it is music, to be waited through."""
+        self._by_hand = self._turn.item_id if self._turn else None
 
     def words_lost(self) -> None:
         """Something was said that nobody has heard."""

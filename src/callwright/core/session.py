@@ -51,7 +51,7 @@ from callwright.core.replies import Replies
 from callwright.core.serving import Serving
 from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
-from callwright.core.toolcalls import ToolCalls
+from callwright.core.toolcalls import AfterOutput, ToolCalls
 from callwright.core.turns import Turns
 from callwright.errors import IllegalTransition
 from callwright.ids import Ms
@@ -79,7 +79,7 @@ class Session:
         lull = Lull()
         self.leave = Leave(Goodbye(), lull, self.tools, self.playout, self.keys, self._cuts, self._out)
         telling = Tellings(self._out, plan.locale, plan.latency_ms)
-        hold = Hold()
+        hold = Hold(can_wait=AfterOutput.SILENCE in plan.tools.values())
         stalls = Stalls(self.turns, self.playout, lull, telling, hold, self._out)
         self.asking = Asking(lull, stalls, self.turns, self.tools, telling, hold, self._out, plan)
         serving = Serving(self.tools, self.turns, self.playout, self.leave, self.asking, self.keeping, self._out)

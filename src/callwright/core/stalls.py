@@ -137,6 +137,7 @@ class Stalls:
         self._out.note(f"the caller {what}, and the server does not end his turn: it is ended by hand")
         self._out.request(EndTurn(self._out.next_id()))
         self._turns.ended_by_hand(now_ms)
+        self._hold.ended_by_hand()
         self._lull.caller_is_through()
         self._by_hand += 1
         if self._by_hand < BY_HAND_MAX:
