@@ -37,36 +37,21 @@ def test_the_last_of_three_farewells_in_a_row_stands_although_somebody_speaks_at
     assert any("the last one stands" in what for what in call.anomalies())
 
 
-def test_a_turn_after_the_response_of_the_last_farewell_changes_nothing_either():
+@pytest.mark.parametrize(
+    ("before", "unplayed_ms", "stands"),
+    [(FAREWELLS_MAX - 1, 100, True), (FAREWELLS_MAX - 1, 1_000, False), (FAREWELLS_MAX - 2, 100, False)],
+    ids=["the last one at its end", "the last one in its middle", "one before the last"],
+)
+def test_behind_its_response_only_the_last_farewell_stands_and_only_if_it_was_nearly_heard(before, unplayed_ms, stands):
     call = Call()
-    for number in range(FAREWELLS_MAX - 1):
+    for number in range(before):
         say_again(call, number, number * 4_000)
     call.at(12_000, on.ResponseStarted(R1), called(K1, "end_call"), finished(K1), audio(R1, A, 2_000))
     call.at(12_500, ended(R1))
-    call.at(13_900, on.SpeechStarted(U1, 0))
-    assert call.times(do.HangUp) == [13_900]
-
-
-def test_a_farewell_before_the_last_never_stands_although_its_response_is_over():
-    call = Call()
-    for number in range(FAREWELLS_MAX - 2):
-        say_again(call, number, number * 4_000)
-    call.at(12_000, on.ResponseStarted(R1), called(K1, "end_call"), finished(K1), audio(R1, A, 2_000))
-    call.at(12_500, ended(R1))
-    call.at(13_900, on.SpeechStarted(U1, 0))
-    assert json.loads(call.done(do.PostToolOutput)[-1].output)["call"] == "still open"
-    assert call.done(do.HangUp) == []
-
-
-def test_a_caller_who_speaks_into_the_last_farewell_is_answered_although_its_response_is_over():
-    call = Call()
-    for number in range(FAREWELLS_MAX - 1):
-        say_again(call, number, number * 4_000)
-    call.at(12_000, on.ResponseStarted(R1), called(K1, "end_call"), finished(K1), audio(R1, A, 2_000))
-    call.at(12_500, ended(R1))
-    call.at(13_000, on.SpeechStarted(U1, 0))
-    assert json.loads(call.done(do.PostToolOutput)[-1].output)["call"] == "still open"
-    assert call.done(do.HangUp) == []
+    call.at(14_000 - unplayed_ms, on.SpeechStarted(U1, 0))
+    assert call.times(do.HangUp) == ([14_000 - unplayed_ms] if stands else [])
+    told = json.loads(call.done(do.PostToolOutput)[-1].output)["call"]
+    assert told == ("over" if stands else "still open")
 
 
 @pytest.mark.parametrize("is_cancelled_first", [False, True])
