@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.core.drive import U1, U2, A, B, C
@@ -194,6 +194,7 @@ def test_an_estimate_of_all_the_audio_is_the_whole_text():
     assert estimate(WRITTEN, Cut(A, 4_000, 4_000, True)) == WRITTEN
 
 
+@example("yes yes yes yes", 1, 2, 1)
 @given(words, st.integers(1, 60_000), st.integers(0, 60_000), st.integers(0, 1_000))
 def test_more_audio_is_never_fewer_words(written, heard_ms, left_ms, more_ms):
     cuts = [Cut(A, heard_ms + more, heard_ms + more_ms + left_ms, True) for more in (0, more_ms)]

@@ -368,7 +368,8 @@ def estimate(written: str, cut: Cut) -> str:
             word for word, end in zip(words, ends, strict=True) if end * 1000 <= cut.heard_ms * SLOW_LETTERS_PER_S
         )
     total_ms = max(cut.received_ms, 1)
-    sure_ms = cut.heard_ms - UNEVENNESS * isqrt(max(0, cut.heard_ms * (total_ms - cut.heard_ms) // total_ms))
+    spread = UNEVENNESS**2 * cut.heard_ms * max(0, total_ms - cut.heard_ms)
+    sure_ms = cut.heard_ms - isqrt(spread // total_ms)
     return " ".join(word for word, end in zip(words, ends, strict=True) if end * total_ms <= sure_ms * ends[-1])
 
 
