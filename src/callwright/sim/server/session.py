@@ -119,10 +119,6 @@ class ServerSession:
         """The items that the client put into the conversation."""
         return self._common.history.posted
 
-    def tool_of(self, item_id: ItemId) -> str | None:
-        """The tool that the reply with this item called, if any."""
-        return next((spoken.tool for spoken in self.spoken if spoken.item_id == item_id), None)
-
     @property
     def confirmations(self) -> tuple[Confirmation, ...]:
         """Each time the caller was found to speak over a reply, on the clock that the session is told."""
