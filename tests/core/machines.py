@@ -3,46 +3,23 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import pkgutil
 from typing import Any
 
-from callwright.core.consent import CONSENT
-from callwright.core.giveup import GIVE_UP
-from callwright.core.goodbye import GOODBYE
-from callwright.core.handover import HANDOVER
-from callwright.core.heard import HEARING
-from callwright.core.hold import HOLD
-from callwright.core.keeping import KEEPING
-from callwright.core.keys import KEYS
-from callwright.core.lull import LULL
-from callwright.core.notice import NOTICE
-from callwright.core.opening import OPENING
-from callwright.core.pickup import PICKUP
-from callwright.core.playout import PLAYOUT
+from callwright import core, ledger
 from callwright.core.table import Table
-from callwright.core.told import TOLD
-from callwright.core.toolcalls import TOOL_CALLS
-from callwright.core.turns import TURNS
-from callwright.ledger.operation import OPERATION
 
-CALL = (
-    PICKUP,
-    HANDOVER,
-    OPENING,
-    TURNS,
-    PLAYOUT,
-    HEARING,
-    TOOL_CALLS,
-    GOODBYE,
-    LULL,
-    KEYS,
-    HOLD,
-    GIVE_UP,
-    NOTICE,
-    KEEPING,
-    TOLD,
-    CONSENT,
-)
-TABLES: tuple[Table[Any, Any], ...] = (*CALL, OPERATION)
+
+def _found() -> tuple[Table[Any, Any], ...]:
+    """Every table that a module of the core or the ledger has, by name."""
+    names = [f"{room.__name__}.{each.name}" for room in (core, ledger) for each in pkgutil.iter_modules(room.__path__)]
+    values = [value for name in names for value in vars(importlib.import_module(name)).values()]
+    tables = {value.name: value for value in values if isinstance(value, Table)}
+    return tuple(tables[name] for name in sorted(tables))
+
+
+TABLES = _found()
 
 
 def snapshot(machine: object) -> dict[str, Any]:
