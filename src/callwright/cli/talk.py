@@ -44,7 +44,7 @@ from callwright.runtime.environment import read_environment
 from callwright.sim.agents import load_agent, make_deps
 from callwright.sim.backend import open_backend
 from callwright.sim.live import fastest_loop
-from callwright.sim.scenario import load_scenario, locate_scenario
+from callwright.sim.scenario import Scenario, load_scenario, locate_scenario
 from callwright.wire.profiles import PROFILES
 
 APPS: Final[Mapping[str, str]] = {"hotel": "check-in", "refunds": "did-it-go-through", "pharmacy": "hold"}
@@ -115,12 +115,13 @@ def command(
     if app is None:
         raise UsageError(f"expected whom to talk to: {', '.join(APPS)}, or MODULE:NAME of an agent")
     look_here()
-    agent = load_agent(_entry(app))
+    scenario = load_scenario(locate_scenario(APPS[app], ROOTS)) if app in APPS else None
+    agent = load_agent(scenario.agent if scenario else _own(app))
     agent, reach = _reach(agent, server)
     line = sound_card(speakers=speakers, device=[int(each) if each.isdecimal() else each for each in named])
     screen = Screen(line)
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
-        result = runner.run(_talk(agent, reach, line, screen, _behind(app, Own(**own))))
+        result = runner.run(_talk(agent, reach, line, screen, _behind(scenario, Own(**own))))
     ctx.exit(INTERRUPTED if screen.is_interrupted else int(result.ending.is_failure))
 
 
@@ -282,10 +283,8 @@ def _list_devices() -> None:
     put(table)
 
 
-def _entry(app: str) -> str:
-    """The agent's module and name."""
-    if app in APPS:
-        return load_scenario(locate_scenario(APPS[app], ROOTS)).agent
+def _own(app: str) -> str:
+    """The module and name of an agent of one's own."""
     if ":" not in app:
         raise UsageError(f"there is no app {app!r}: expected {', '.join(APPS)}, or MODULE:NAME of an agent of your own")
     return app
@@ -304,10 +303,10 @@ def _reach(agent: Agent, server: str | None) -> tuple[Agent, Connector]:
 
 
 @asynccontextmanager
-async def _behind(app: str, own: Own) -> AsyncIterator[Behind]:
-    """What is behind the agent: a demo's stand-in world, or what the options name."""
-    if app in APPS:
-        world = replace(load_scenario(locate_scenario(APPS[app], ROOTS)).behind, earlier=None)
+async def _behind(scenario: Scenario | None, own: Own) -> AsyncIterator[Behind]:
+    """What is behind the agent: the stand-in world of a demo's scenario, or what the options name."""
+    if scenario:
+        world = replace(scenario.behind, earlier=None)
         async with open_backend(world, seed=1) as backend:
             yield Behind(backend.ledger, backend.deps, world.party, backend.settle)
         return
