@@ -16,7 +16,8 @@ What tells of a phase comes after it began: a menu and a person are there since 
 keys were out. A reply is speech that calls no tool of silence; the tool ``leave_voicemail`` tells of a machine.
 
 The agent stays silent from a tool of silence (``wait``, keys) until somebody is answered otherwise, or said something
-that has no answer. A turn without words, such as music, changes nothing: it needs no answer.
+that has no answer. A turn without words, such as music, needs none: it changes nothing or, where it had to be ended by
+hand and the agent has a tool of silence, begins the silence itself.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ class _Reply:
 class Hold:
     """The phases of one call."""
 
-    def __init__(self, *, can_wait: bool = True) -> None:
+    def __init__(self, *, can_wait: bool) -> None:
         """``can_wait`` says whether the agent has a tool that answers with silence."""
         self._can_wait = can_wait
         self.stays_silent = False
@@ -175,7 +176,6 @@ class Hold:
         is_answered = self._reply is not None and self._reply.turn is self._turn
         if self._turn is not None and item_id == self._turn.item_id and not is_answered and has_words(text):
             self.stays_silent = False
-
         elif self._can_wait and item_id == self._by_hand and not has_words(text):
             self.stays_silent = True
 

@@ -66,11 +66,15 @@ class Outgoing:
             self.outputs[request.tool_call_id] = request.output
             if (tool := self.uncarried.pop(request.tool_call_id, None)) is not None:
                 request = PostFacts(request.event_id, json.dumps({"tool": tool, "output": request.output}))
-        if self._model is _Model.AWAY and isinstance(request, PostFacts):
-            self._waiting.append(request)
-        is_session_there = self._model is _Model.THERE
-        if not is_session_there and not (self._model is _Model.AWAY and isinstance(request, ConfigureSession)):
-            return
+        match self._model:
+            case _Model.AWAY if isinstance(request, PostFacts):
+                self._waiting.append(request)
+            case _Model.AWAY if isinstance(request, ConfigureSession):
+                self._send(request)
+            case _Model.THERE:
+                self._send(request)
+
+    def _send(self, request: Request) -> None:
         self._commands.append(request)
         self._open[request.event_id] = request
         if len(self._open) > OPEN_REQUESTS_MAX:

@@ -136,7 +136,7 @@ class ToolCalls:
             call.after = AfterOutput.SILENCE
             return Verdict.STALE
         if call.after is AfterOutput.SILENCE:
-            self._is_still_waited_for(caller_turns)
+            self._keep_waiting(caller_turns)
         return Verdict.DISPATCH if known else Verdict.UNKNOWN
 
     def finished(self, tool_call_id: ToolCallId, *, speaks: bool | None = None) -> bool:
@@ -211,7 +211,7 @@ class ToolCalls:
         """What this call's output is followed by."""
         return self._calls[tool_call_id].after
 
-    def _is_still_waited_for(self, caller_turns: int) -> None:
+    def _keep_waiting(self, caller_turns: int) -> None:
         """The caller's latest turn is answered with silence: he has not moved on from what was called before it."""
         waiting: list[_Call | _Batch] = [*self._calls.values(), *self._batches.values()]
         for each in waiting:
