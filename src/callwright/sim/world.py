@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from callwright.audio.echo import OutputDevice
 from callwright.core.ports import Connector
@@ -201,15 +201,29 @@ def make_session(
     )
 
 
-async def take_call(scenario: Scenario, seed: int, client: str, options: Options, reach: Reach) -> CallRecord:
+class Taker(Protocol):
+    """A client that is not ours, made for a call with agent and line, and ``deps``, ``party``, ``provider`` by name."""
+
+    async def run(self, connector: Connector) -> CallResult:
+        """Take the call. Raises ConnectionFailed and LineFailed."""
+
+
+async def take_call(
+    scenario: Scenario,
+    seed: int,
+    client: str,
+    options: Options,
+    reach: Reach,
+    others: Mapping[str, Callable[..., Taker]] = BASELINES,
+) -> CallRecord:
     """Play one call on the running loop, behind the earlier one that its scenario may name.
 
-    Raises as ``play`` does, and what the world itself raised behind its back.
+    ``others`` are the clients beside ours. Raises as ``play`` does, and what the world itself raised behind its back.
     """
     broken = collect_faults()
     scenario = replace(scenario, callee=options.callee(scenario.callee))
     async with open_backend(options.behind(scenario.behind), seed) as backend:
-        place = _Place(scenario, seed, client, options, reach, backend, scenario.behind.party)
+        place = _Place(scenario, seed, client, options, reach, backend, scenario.behind.party, others)
         if earlier := scenario.behind.earlier:
             call = replace(scenario, caller=earlier.caller, callee=None)
             before = replace(place, scenario=call, seed=seed + EARLIER_SEED)
@@ -233,6 +247,7 @@ class _Place:
     reach: Reach
     backend: Backend
     party: str | None
+    others: Mapping[str, Callable[..., Taker]]
 
 
 async def _played_before(place: _Place, earlier: Earlier) -> None:
@@ -297,9 +312,9 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
                 max_hold_ms=options.max_hold_ms(scenario),
             )
         else:
-            baseline = BASELINES[place.client]
-            naive = baseline(agent, line, deps=backend.deps, party=place.party, provider=backend.provider)
-            result = await naive.run(connector)
+            make = place.others[place.client]
+            other = make(agent, line, deps=backend.deps, party=place.party, provider=backend.provider)
+            result = await other.run(connector)
     record = CallRecord(
         scenario=scenario.name,
         seed=place.seed,
