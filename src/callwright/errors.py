@@ -70,12 +70,18 @@ class RemoteProtocolError(ProtocolError):
 class ConnectionFailed(CallwrightError):
     """The model could not be reached, or refused the session.
 
-    ``is_final`` says that another try would fare no better: a key that is wrong, for instance.
+    ``is_final`` says that another try would fare no better: a key that is wrong, for instance. ``status`` is the HTTP
+    status that the handshake was answered with, ``retry_after_s`` when the server says that another try makes sense;
+    None where there is none.
     """
 
-    def __init__(self, reason: str, *, is_final: bool = False) -> None:
+    def __init__(
+        self, reason: str, *, is_final: bool = False, status: int | None = None, retry_after_s: float | None = None
+    ) -> None:
         super().__init__(reason)
         self.is_final = is_final
+        self.status = status
+        self.retry_after_s = retry_after_s
 
 
 class LineFailed(CallwrightError):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 import traceback
+from email.utils import formatdate
 
 import pytest
 
@@ -179,3 +181,27 @@ def test_an_inbox_reports_nothing_before_it_is_open_and_nothing_after_the_end() 
     inbox.part(b"later", is_last=True)
     inbox.end(1000, "")
     assert (witness.messages, witness.ends, witness.late) == ([b"early"], [(4408, "idle")], 0)
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        ("120", 120.0),
+        ("0", 0.0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+        (None, None),
+        ("", None),
+        ("-5", None),
+        ("soon", None),
+        ("٣", None),
+        ("9" * 5000, 999_999_999.0),
+        ("Mon, 01 Jan 99999 00:00:00 GMT", None),
+    ],
+)
+def test_when_to_come_again_is_told_in_seconds(told: str | None, seconds: float | None) -> None:
+    assert Endpoint("ws://model.test/").refused(429, told).retry_after_s == seconds
+
+
+def test_a_date_to_come_again_is_counted_from_now() -> None:
+    told = formatdate(time.time() + 90, usegmt=True)
+    assert Endpoint("ws://model.test/").refused(503, told).retry_after_s == pytest.approx(90, abs=30)

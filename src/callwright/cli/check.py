@@ -145,7 +145,7 @@ def _version(package: str) -> str:
 
 def _server(server: Server, environment: Environment) -> Iterator[Item]:
     """Address and key, and how far one comes with them."""
-    profile, url = server.profile, server.address(environment)
+    profile = server.profile
     if server.url:
         whence = "as asked for"
     elif source := environment.source(profile.url_env):
@@ -153,17 +153,16 @@ def _server(server: Server, environment: Environment) -> Iterator[Item]:
     else:
         whence = f"{profile.name}'s own; {profile.url_env} names another one"
     try:
-        endpoint = Endpoint(url)
+        endpoint = server.bare(environment)
     except UsageError as problem:
         yield Item("address", Verdict.WRONG, f"{problem}; it is {whence}")
         return
     yield Item("address", Verdict.OK, f"{endpoint.address}, {whence}")
-    key = environment.get(profile.key_env, "").strip()
     item = _key(profile, environment)
     try:
-        endpoint = Endpoint(url, key or None, profile.key_env)
+        endpoint = server.endpoint(environment)
     except UsageError as problem:
-        item = Item("key", Verdict.WRONG, str(problem))
+        item = item if item.verdict is Verdict.MISSING else Item("key", Verdict.WRONG, str(problem))
     yield item
     yield from _hidden((profile.key_env,) if server.url else (profile.key_env, profile.url_env), environment)
     yield from _reaching(endpoint, opens=item.verdict is Verdict.OK)

@@ -37,9 +37,8 @@ from callwright.ledger.store import MemoryStore
 from callwright.lines.soundcard import SoundCard, default_devices, devices, sound_card
 from callwright.measure.outcome import seconds
 from callwright.runtime.call import Call, CallResult, run
-from callwright.runtime.connect import connect_to, connector
+from callwright.runtime.connect import connect_to
 from callwright.runtime.dispatcher import Ledger
-from callwright.runtime.endpoint import Endpoint
 from callwright.runtime.environment import read_environment
 from callwright.sim.agents import load_agent, make_deps
 from callwright.sim.backend import open_backend
@@ -293,13 +292,12 @@ def _own(app: str) -> str:
 def _reach(agent: Agent, server: str | None) -> tuple[Agent, Connector]:
     """The agent with the model that was asked for, and how it is reached. To an address a key goes if there is one."""
     environment = read_environment(Path.cwd())
-    profile = agent.model.profile
-    if server is not None and "://" in server:
-        key = environment.get(profile.key_env, "").strip()
-        return agent, connector(Endpoint(profile.address(server), key or None, profile.key_env))
-    if server is not None:
-        agent = replace(agent, model=ModelChoice(Server.parse(server).profile.name))
-    return agent, connect_to(agent.model, environment=environment)
+    if server is None:
+        return agent, connect_to(agent.model, environment=environment)
+    named = Server.parse(server, otherwise=agent.model.profile)
+    if named.profile.name != agent.model.provider:
+        agent = replace(agent, model=ModelChoice(named.profile.name))
+    return agent, named.connector(environment)
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from callwright.core.ports import Connector
     from callwright.declare.agent import ModelChoice
+    from callwright.wire.profiles import Profile
 
 Transport: TypeAlias = Literal["auto", "websockets", "picows"]
 """``auto`` is picows where it is installed."""
@@ -28,13 +29,25 @@ def connect_to(
     key is read from there too. ``environment`` is the process's own as it is now, if none is handed in; no file is
     read. Raises UsageError if the key is missing, or the address is of no use.
     """
-    profile = choice.profile
     variables = os.environ if environment is None else environment
-    key = variables.get(profile.key_env, "").strip()
-    if profile.needs_key and not key:
-        raise UsageError(f"no key for {profile.name}: set the environment variable {profile.key_env}")
-    url = profile.address(choice.url or variables.get(profile.url_env))
-    return connector(Endpoint(url, key or None, profile.key_env), transport=transport)
+    if choice.profile.needs_key and not key_for(choice.profile, variables):
+        raise UsageError(f"no key for {choice.profile.name}: set the environment variable {choice.profile.key_env}")
+    return connector(endpoint_of(choice.profile, variables, choice.url), transport=transport)
+
+
+def key_for(profile: Profile, environment: Mapping[str, str]) -> str:
+    """The key for a provider; empty if there is none."""
+    return environment.get(profile.key_env, "").strip()
+
+
+def address_of(profile: Profile, environment: Mapping[str, str], url: str | None = None) -> str:
+    """Where a provider's model is: at ``url``, else where the environment says, else where it usually is."""
+    return profile.address(url or environment.get(profile.url_env, "").strip())
+
+
+def endpoint_of(profile: Profile, environment: Mapping[str, str], url: str | None = None) -> Endpoint:
+    """The same, with the key if there is one. Raises UsageError for an address or a key that cannot be used."""
+    return Endpoint(address_of(profile, environment, url), key_for(profile, environment) or None, profile.key_env)
 
 
 def connector(endpoint: Endpoint, *, transport: Transport = "auto") -> Connector:

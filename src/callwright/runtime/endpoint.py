@@ -7,8 +7,10 @@ query. Whatever stands in the way of a session is a `ConnectionFailed` that says
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from functools import cache, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
@@ -29,6 +31,7 @@ NO_STATUS = 1005
 ABNORMAL = 1006
 TOO_BIG = 1009
 
+_DIGITS_MAX = 9
 _PORTS: Final = {"ws": 80, "wss": 443}
 _REFUSALS: Final[Mapping[int, str]] = {
     401: "{key} was refused: it is missing, wrong, a personal token instead of a workspace's key, or of another host",
@@ -105,8 +108,8 @@ class Endpoint:
 
     # --- what stands in the way
 
-    def refused(self, status: int) -> ConnectionFailed:
-        """The server answered the handshake with this HTTP status."""
+    def refused(self, status: int, retry_after: str | None = None) -> ConnectionFailed:
+        """The server answered the handshake with this HTTP status, and with this ``Retry-After``."""
         if status in _REFUSALS:
             what = _REFUSALS[status].format(key=self.key_name)
         elif 300 <= status < 400:
@@ -115,7 +118,12 @@ class Endpoint:
             what = "the server is in trouble; try again later"
         else:
             what = "the server did not open a WebSocket; is this the address of a realtime endpoint?"
-        return ConnectionFailed(f"{self.address}: HTTP {status}: {what}", is_final=status not in _PASSING)
+        return ConnectionFailed(
+            f"{self.address}: HTTP {status}: {what}",
+            is_final=status not in _PASSING,
+            status=status,
+            retry_after_s=_seconds(retry_after or ""),
+        )
 
     def not_a_websocket(self) -> ConnectionFailed:
         """The server answered something else than a WebSocket's handshake, or closed without an answer."""
@@ -151,6 +159,16 @@ class Endpoint:
     def too_big(self, told: str) -> str:
         """A message was longer than allowed."""
         return f"a message of the server is longer than {self.message_bytes_max} bytes ({told})"
+
+
+def _seconds(retry_after: str) -> float | None:
+    """What ``Retry-After`` says, a number of seconds or a date, as seconds from now; None for what says nothing."""
+    if retry_after.isascii() and retry_after.isdecimal():
+        return float(retry_after[:_DIGITS_MAX])
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 @cache

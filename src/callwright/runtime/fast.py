@@ -55,7 +55,8 @@ class PicowsConnector:
         except WSHandshakeError as problem:
             if problem.response is None or problem.response.status == 101:
                 raise endpoint.not_a_websocket() from None
-            raise endpoint.refused(problem.response.status) from None
+            answer = problem.response
+            raise endpoint.refused(answer.status, answer.headers.get("Retry-After")) from None
         except OSError as problem:
             raise endpoint.unreachable(problem) from problem
         if listener is None:  # the socket was closed during the handshake

@@ -149,7 +149,8 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _refused(self, problem: Exception) -> ConnectionFailed:
         if isinstance(problem, InvalidStatus):
-            return self._endpoint.refused(problem.response.status_code)
+            retry_after = problem.response.headers.get_all("Retry-After")
+            return self._endpoint.refused(problem.response.status_code, "".join(retry_after))
         return self._endpoint.not_a_websocket()
 
     def _broken(self, problem: Exception) -> tuple[int, str]:
