@@ -133,7 +133,7 @@ def test_a_callers_words_that_come_after_the_end_are_still_in_the_record():
     assert [turn.heard for turn in session.transcript()] == ["never mind"]
 
 
-def test_no_reply_is_asked_for_before_the_configuration_is_taken():
+def test_c103_no_reply_is_asked_for_before_the_configuration_is_taken():
     session = Session(plan())
     told(session, on.ModelConnected(), on.ToolCalled(R1, A, "k1", "no_such", "{}"))
     kinds = [type(command) for command in told(session, on.SessionReady())]

@@ -195,6 +195,18 @@ def test_a_tool_that_ends_between_two_sessions_is_carried_with_its_output():
     assert len([each for each in commands if isinstance(each, do.RequestReply)]) == 1
 
 
+def test_c103_a_reply_in_a_new_session_is_asked_for_once_its_configuration_is_taken():
+    """It would be made with the server's own instructions and voice."""
+    call = Call()
+    says(call, 1_000, U1, "Look it up.")
+    call.at(2_000, on.ResponseStarted(R1), called(K1), ended(R1))
+    call.at(2_500, BROKEN)
+    assert [type(each) for each in call.at(2_700, on.ModelConnected())] == [do.ConfigureSession]
+    assert call.at(3_200, finished(K1)) == []
+    commands = call.at(3_300, on.SessionReady(), on.UplinkResumed(800, 0))
+    assert [each for each in commands if isinstance(each, do.RequestReply)]
+
+
 def test_what_the_record_says_stands_where_it_stood_and_news_of_the_gap_behind_it():
     call = Call()
     says(call, 1_000, U1, "Refund it.")
