@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callwright.audio.formats import FRAME_MS
-from callwright.core.unheard import KEPT_MS
+from callwright.core.unheard import KEPT_MS, QUIET_KEPT_MS
 from callwright.errors import UsageError
+from callwright.ids import Ms
 from callwright.runtime.uplink import HOLD_MS, Uplink
 from callwright.wire.codec import encode_append
 
@@ -54,16 +55,24 @@ def test_c046_the_hold_is_5_s_and_the_oldest_is_dropped_and_counted() -> None:
     assert uplink.lost_ms == 60
 
 
-def test_a_frame_that_was_sent_is_kept_for_15_s_at_most() -> None:
+@pytest.mark.parametrize("kept_ms", [QUIET_KEPT_MS, KEPT_MS])
+def test_a_frame_that_was_sent_is_kept_for_as_long_as_it_may_be_wanted(kept_ms: Ms) -> None:
     """Neither one that was held nor one that went straight through: an hour has 180,000."""
     uplink, sent = Uplink(), Sent()
+    uplink.kept_ms = KEPT_MS  # a turn is open, and later it may not be
     given_frames = frames(20)
     before = [sys.getrefcount(frame) for frame in given_frames]
     for frame in given_frames[:10]:
         uplink.frame(frame)
     uplink.open(sent, 0)
-    for frame in (*given_frames[10:], *frames(KEPT_MS // FRAME_MS)):
+    for frame in given_frames[10:]:
         uplink.frame(frame)
+    later = frames(kept_ms // FRAME_MS, 20)
+    for frame in later[:-1]:
+        uplink.frame(frame)
+    assert sys.getrefcount(given_frames[-1]) == before[-1] + 1
+    uplink.kept_ms = kept_ms
+    uplink.frame(later[-1])
     del frame
     assert [sys.getrefcount(frame) for frame in given_frames] == before
 

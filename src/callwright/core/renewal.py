@@ -77,6 +77,11 @@ class Renewal:
         if (see := _SEES.get(type(event))) is not None:
             see(self, event)
 
+    @property
+    def kept_ms(self) -> Ms:
+        """How much of the caller's audio that was sent last a new session may have to hear."""
+        return self._unheard.kept_ms
+
     # --- a session begins
 
     def open(self, now_ms: Ms) -> None:

@@ -246,6 +246,7 @@ class Call:
             while self._inbox:
                 self._handle(self._inbox[0], now_ms)
                 self._inbox.popleft()
+            self.uplink.kept_ms = self.session.renewal.kept_ms
             self._arm(now_ms)
         except Exception as problem:  # a mistake of this side, or of a line: the call ends by it, instead of going deaf
             self._inbox.clear()

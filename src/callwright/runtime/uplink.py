@@ -1,7 +1,7 @@
 """The caller's audio on its way to the model: held until the session is ready, then sent as it comes.
 
 The 20 ms path: a constant, base64, a constant, one send. What is held is bounded; the oldest frame is dropped first,
-and counted. What was sent last is kept, too: a session that follows another one may have to hear it again.
+and counted. What was sent last is kept, too, as far as a session that follows another one may have to hear it again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections import deque
 from typing import Protocol
 
 from callwright.audio.formats import FRAME_MS
-from callwright.core.unheard import KEPT_MS
+from callwright.core.unheard import QUIET_KEPT_MS
 from callwright.errors import UsageError
 from callwright.ids import Ms
 from callwright.runtime.watch import Loudness
@@ -42,7 +42,9 @@ class Uplink:
         self.loudness: Loudness | None = None
         """Measures every frame, while there is one."""
         self._held: deque[bytes] = deque()
-        self._sent: deque[bytes] = deque(maxlen=KEPT_MS // FRAME_MS)
+        self.kept_ms: Ms = QUIET_KEPT_MS
+        """So much of what was sent last is kept, from the next frame on."""
+        self._sent: deque[bytes] = deque()
         """What was sent last."""
         self._room_ms = hold_ms
         """How much may be held now: what is sent again comes on top."""
@@ -68,6 +70,8 @@ class Uplink:
         else:
             self._connection.send(encode_append(frame))
             self._sent.append(frame)
+            while len(self._sent) * FRAME_MS > self.kept_ms:
+                self._sent.popleft()
             self.sent_ms += FRAME_MS
         return self.loudness is not None and self.loudness.take(frame)
 
