@@ -8,7 +8,8 @@ each has a folder of its own, and a line: the point, the signal of its death, th
 milestone and the problems, how many effects there are, and what is owed. What is imported once is forked for each.
 
 The provider is a file of its own, to which each effect is a line; a repeat of a key adds none. Its first answer is
-lost after the effect, and so is its first look-up in every process, so that every life goes through a doubt.
+lost after the effect, and so is every look-up until the process has waited once, so that every life goes through a
+doubt and comes by every point, however slow the disk is.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class FileProvider:
 
     def __init__(self, book: Path) -> None:
         self._book = book
-        self._was_asked = False
+        self.is_reachable = True
 
     async def send(self, dispatch: Dispatch) -> Observed:
         if dispatch.key in effects(self._book):
@@ -59,8 +60,7 @@ class FileProvider:
         raise ConnectionResetError
 
     async def look_up(self, dispatch: Dispatch) -> Observed:
-        if not self._was_asked:
-            self._was_asked = True
+        if not self.is_reachable:
             raise ConnectionResetError
         found = dispatch.key in effects(self._book)
         return Observed(Outcome.APPLIED, dispatch.key) if found else Observed(Outcome.ABSENT)
@@ -80,10 +80,13 @@ async def live(folder: Path, point: str) -> str:
     def crash_at(passed: str) -> None:
         if passed == point:
             os.kill(os.getpid(), signal.SIGKILL)
+        if passed == "after wait":
+            provider.is_reachable = True
 
-    store, providers = SQLiteStore(folder / LEDGER), [FileProvider(folder / BOOK)]
+    store, provider = SQLiteStore(folder / LEDGER), FileProvider(folder / BOOK)
+    provider.is_reachable = False
     settled = asyncio.Event()
-    async with Ledger(store, providers, patience=Patience(ask_ms=20, left_ms=5), crash_at=crash_at) as ledger:
+    async with Ledger(store, [provider], patience=Patience(ask_ms=20, left_ms=5), crash_at=crash_at) as ledger:
         ledger.subscribe(lambda fact: settled.set() if fact.is_settled else None)
         terms = Terms("order:4417", Money(3200, "USD"), Card("tok_visa", "Visa", "4242"))
         answer = await ledger.propose(Ask("refund", "full", "customer:81", "payments", terms, is_waited_for=True))
