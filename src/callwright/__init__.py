@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from callwright.declare.notices import Recording as Recording
     from callwright.declare.tools import Context as Context
     from callwright.declare.tools import Facts as Facts
+    from callwright.declare.tools import Grounded as Grounded
     from callwright.declare.tools import Spoken as Spoken
     from callwright.errors import CallwrightError as CallwrightError
     from callwright.errors import ConnectionFailed as ConnectionFailed
@@ -60,6 +61,7 @@ _PLACES = {
     "Digits": "declare.digits",
     "Ending": "core.session",
     "Facts": "declare.tools",
+    "Grounded": "declare.tools",
     "Ledger": "runtime.dispatcher",
     "LedgerError": "errors",
     "Lexicon": "claims.lexicon",
@@ -96,6 +98,7 @@ __all__ = [
     "Digits",
     "Ending",
     "Facts",
+    "Grounded",
     "Ledger",
     "LedgerError",
     "Lexicon",

@@ -13,6 +13,7 @@ from tests.core.drive import U1, U2, A, B, C
 from tests.core.machines import snapshot, written_rows
 
 from callwright.apps import hotel
+from callwright.core.estimate import estimate
 from callwright.core.heard import (
     HEARING,
     RETRIEVE_PATIENCE_MS,
@@ -22,7 +23,6 @@ from callwright.core.heard import (
     Source,
     Speaker,
     Truncate,
-    estimate,
 )
 from callwright.core.playout import Cut
 from callwright.errors import IllegalTransition

@@ -123,7 +123,7 @@ def test_late_audio_and_an_end_within_the_latency_are_survived():
 
 
 def test_an_estimate_counts_the_digits_of_a_number_as_words_to_be_spoken():
-    from callwright.core.heard import estimate
+    from callwright.core.estimate import estimate
     from callwright.core.playout import Cut
 
     text = "your number is 48219377 and check in is at three"

@@ -6,7 +6,8 @@ import pytest
 from tests.core.drive import R1, A
 
 from callwright.core import events as on
-from callwright.core.heard import Source, estimate
+from callwright.core.estimate import estimate
+from callwright.core.heard import Source
 from callwright.core.playout import Cut
 from callwright.core.ports import PlayedReports
 from callwright.core.session import CallPlan, Can, Session

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.wire import samples
 from tests.wire.official import assert_official_client
 
@@ -333,6 +336,17 @@ SAID: Mapping[str, tuple[do.Request, client.ClientEvent]] = {
         ),
     ),
 }
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=64))
+def test_a_call_id_goes_back_byte_for_byte_whatever_is_in_it_and_however_long(call_id: str) -> None:
+    told = {"type": "response.function_call_arguments.done", **PART, "call_id": call_id, "name": "find_order"}
+    (called,) = translator().heard_from(decode_server(msgspec.json.encode({**told, "arguments": "{}"})))
+    assert isinstance(called, on.ToolCalled)
+    answers = do.PostToolOutput(E1, called.tool_call_id, ""), do.CarryCall(E1, called.tool_call_id, "find_order", "{}")
+    for answer in answers:
+        said = msgspec.json.decode(encode(said_to(answer)))
+        assert said["item"]["call_id"].encode() == call_id.encode()
 
 
 @pytest.mark.parametrize("case", SAID)

@@ -89,6 +89,8 @@ class PostToolOutput:
     event_id: EventId
     tool_call_id: ToolCallId
     output: str
+    knowledge: str = ""
+    """Topics that come with it, as a JSON object of contents by name; empty where there are none."""
 
 
 @dataclass(frozen=True, slots=True)

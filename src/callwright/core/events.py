@@ -118,6 +118,10 @@ class ResponseEnded:
     response_id: ResponseId
     status: ResponseStatus
     reason: str = ""
+    cited: str = ""
+    """The names of the topics of our own that its reply rests on, as a JSON list; empty where that is not told."""
+    out_of_domain: bool | None = None
+    """Whether none of those topics covers it; None where that is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +263,8 @@ class ToolFinished:
     output: str
     speaks: bool | None = None
     raised: str = ""
+    knowledge: str = ""
+    """Topics that the model may answer from, as a JSON object of contents by name; empty where there are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,10 @@ reply was played out opens its end again: it can be played out or cut once more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, StrEnum, auto
-from math import isqrt
 
+from callwright.core.estimate import estimate, is_short
 from callwright.core.playout import Cut
 from callwright.core.table import Table
 from callwright.ids import ItemId, Ms
@@ -31,24 +30,8 @@ from callwright.ids import ItemId, Ms
 RETRIEVE_PATIENCE_MS: Ms = 3_000
 """How long the server may take to answer before the heard text is estimated."""
 
-SLOW_LETTERS_PER_S = 12
-"""A slow speaker, with what words and pauses add to their letters: about 110 words a minute, where 150 are usual."""
 WORDLESS_MS_MAX: Ms = 1_000
 """How much of a reply can be played before its first word is there; so short a beginning is retrieved as no text."""
-
-UNEVENNESS = 12
-"""How far speech strays from an even pace between two points that are known: this times the root of the ms between.
-
-No word too many is claimed at any cut of the recorded lines, alone or up to seven in a row, from 10 on.
-"""
-_DIGIT_LETTERS = 6
-_WORD_LETTERS = 2
-"""A word takes as long as its letters and so many more."""
-_PAUSE_LETTERS = {",": 3, ";": 3, ":": 3, ".": 6, "!": 6, "?": 6}
-"""And the pause behind what ends in one of these is as long as so many letters."""
-FAST_LETTERS_PER_S = 18
-"""Faster than speech is: the recorded lines reach 16 at most. A longer text than that was not all in the audio."""
-_SHORT_LETTERS = 8  # a short reply may be faster than a long one can be
 
 
 class Hearing(Enum):
@@ -124,6 +107,10 @@ class Turn:
     source: Source
     cut_ms: Ms | None = None
     """How much of the reply's audio was played before the cut; None if it was not cut."""
+    cited_topics: tuple[str, ...] = ()
+    """The topics of the agent's knowledge that the reply rests on, as far as its provider tells."""
+    out_of_domain: bool | None = None
+    """Whether the provider holds that none of them covers it; None where it does not say."""
 
 
 class Truncate(Enum):
@@ -158,6 +145,8 @@ class HeardRecord:
         """Replies that the server was asked about, with the instant at which that is given up."""
         self._settled: dict[ItemId, None] = {}
         """Replies whose hearing was settled, or whose text came behind it, since that was asked for last."""
+        self._grounds: dict[ItemId, tuple[tuple[str, ...], bool | None]] = {}
+        """What replies rest on, as far as that was told."""
         self.changes = 0
         """How often a text, or what was heard of one, may have changed."""
 
@@ -227,6 +216,10 @@ class HeardRecord:
         self.changes += 1
         reply.cut, reply.source, reply.truncate, reply.retrieved = cut, Source.PENDING, Truncate.SENT, None
         self._asking[cut.item_id] = now_ms + RETRIEVE_PATIENCE_MS
+
+    def rests_on(self, item_id: ItemId, topics: tuple[str, ...], *, out_of_domain: bool | None) -> None:
+        """The server told which of the agent's topics a reply rests on, and whether none covers it."""
+        self._grounds[item_id] = topics, out_of_domain
 
     def lost(self, cut: Cut) -> None:
         """The line ended before all that it had played of a reply reached the ear: only ``cut.heard_ms`` did."""
@@ -312,8 +305,16 @@ class HeardRecord:
     def turns(self) -> tuple[Turn, ...]:
         """The transcript so far, in the conversation's order."""
         return tuple(
-            self._turn(item_id) for item_id in self._order if item_id in self._caller or item_id in self._replies
+            self._grounded(self._turn(item_id))
+            for item_id in self._order
+            if item_id in self._caller or item_id in self._replies
         )
+
+    def _grounded(self, turn: Turn) -> Turn:
+        if turn.item_id not in self._grounds:
+            return turn
+        topics, out_of_domain = self._grounds[turn.item_id]
+        return replace(turn, cited_topics=topics, out_of_domain=out_of_domain)
 
     def _seen(self, item_id: ItemId) -> None:
         if item_id not in self._order:
@@ -347,47 +348,3 @@ def _heard_text(reply: _Reply) -> str:
 
 def _shorter(text: str, bound: str | None) -> str:
     return text if bound is None or len(text.split()) <= len(bound.split()) else bound
-
-
-def is_short(written: str, audio_ms: Ms) -> bool:
-    """Whether this much audio cannot hold the text, however fast it was spoken."""
-    return _letters(written) - _SHORT_LETTERS > audio_ms * FAST_LETTERS_PER_S // 1000
-
-
-def estimate(written: str, cut: Cut) -> str:
-    """The written words that must have been heard in the audio that was played, rounded down.
-
-    With all audio at hand the words lie along it by their lengths, and those count that end so long before the cut that
-    no unevenness of speech brings them behind it. Otherwise the text is longer than the audio, and a slow speaker's
-    rate (``SLOW_LETTERS_PER_S``) is assumed.
-    """
-    words = written.split()
-    ends = list(_ends(words))
-    if not cut.is_complete:
-        return " ".join(
-            word for word, end in zip(words, ends, strict=True) if end * 1000 <= cut.heard_ms * SLOW_LETTERS_PER_S
-        )
-    total_ms = max(cut.received_ms, 1)
-    spread = UNEVENNESS**2 * cut.heard_ms * max(0, total_ms - cut.heard_ms)
-    sure_ms = cut.heard_ms - isqrt(spread // total_ms)
-    return " ".join(word for word, end in zip(words, ends, strict=True) if end * total_ms <= sure_ms * ends[-1])
-
-
-def ends_ms(text: str, audio_ms: Ms) -> tuple[Ms, ...]:
-    """Where the words of a text end if they lie evenly, by their lengths, along ``audio_ms`` of audio."""
-    ends = list(_ends(text.split()))
-    return tuple(end * audio_ms // ends[-1] for end in ends)
-
-
-def _letters(text: str) -> int:
-    """Letters to be spoken; a digit is a word of its own."""
-    return sum(_DIGIT_LETTERS if letter.isdigit() else letter.isalnum() for letter in text)
-
-
-def _ends(words: list[str]) -> Iterator[int]:
-    """Where each word ends, in letters from the beginning."""
-    at = 0
-    for word in words:
-        at += _letters(word) + _WORD_LETTERS
-        yield at
-        at += _PAUSE_LETTERS.get(word[-1], 0)

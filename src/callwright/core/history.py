@@ -7,6 +7,7 @@ and its output go together.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from callwright.core.commands import CarryCall, CarryMessage, ConfigureSession, PostFacts, PostToolOutput, Request
 from callwright.core.events import FactChanged, ToolCalled
@@ -34,7 +35,9 @@ SO_FAR = "What was said and done last, the latest at the end:"
 class History:
     """The conversation of one call, as another session of the model's is told it."""
 
-    def __init__(self, heard: HeardRecord, playout: Playout, outputs: Mapping[ToolCallId, str], notice: Notice) -> None:
+    def __init__(
+        self, heard: HeardRecord, playout: Playout, outputs: Mapping[ToolCallId, PostToolOutput], notice: Notice
+    ) -> None:
         """All of these are the session's; ``outputs`` are those of the tool calls, as they were posted.
 
         ``notice`` is that the caller talks to a machine: without it nobody is introduced.
@@ -73,8 +76,7 @@ class History:
                 call = self._calls[item_id]
                 items.append(CarryCall(next_id(), call.tool_call_id, call.name, call.arguments or "{}"))
                 if call.tool_call_id in self._outputs:
-                    output = self._outputs[call.tool_call_id]
-                    items.append(PostToolOutput(next_id(), call.tool_call_id, output))
+                    items.append(replace(self._outputs[call.tool_call_id], event_id=next_id()))
             elif item_id in notes:
                 items.append(PostFacts(next_id(), notes[item_id]))
         latest = items[-ITEMS_MAX:]

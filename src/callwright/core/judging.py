@@ -14,8 +14,9 @@ from callwright.claims.facts import ClaimFacts, Milestone, Said, Verdict
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.sentences import is_rendered
 from callwright.claims.words import Heard
+from callwright.core.estimate import ends_ms
 from callwright.core.events import FactChanged
-from callwright.core.heard import Source, Turn, ends_ms
+from callwright.core.heard import Source, Turn
 
 SUPPORTED: Mapping[Milestone, tuple[Said, ...]] = {
     Milestone.PROPOSED: (Said.FAILED,),

@@ -31,7 +31,7 @@ class Outgoing:
     def __init__(self, can: Can) -> None:
         """``can`` is what the model's server can be asked to do."""
         self._can = can
-        self.outputs: dict[ToolCallId, str] = {}
+        self.outputs: dict[ToolCallId, PostToolOutput] = {}
         """What the tool calls were answered with."""
         self.uncarried: dict[ToolCallId, str] = {}
         """The tools whose calls the present session does not know: it is told their outputs as notes."""
@@ -63,7 +63,7 @@ class Outgoing:
     def request(self, request: Request) -> None:
         """Ask something of the model's server, as far as there is one."""
         if isinstance(request, PostToolOutput):
-            self.outputs[request.tool_call_id] = request.output
+            self.outputs[request.tool_call_id] = request
             if (tool := self.uncarried.pop(request.tool_call_id, None)) is not None:
                 request = PostFacts(request.event_id, json.dumps({"tool": tool, "output": request.output}))
         match self._model:

@@ -6,6 +6,8 @@ goodbye weigh a reply each in its own way. No rule is kept here but the order in
 
 from __future__ import annotations
 
+import json
+
 from callwright.core.asking import Asking
 from callwright.core.events import AudioReceived, ReplyWritten, ResponseEnded, ResponseStarted, ResponseStatus
 from callwright.core.heard import HeardRecord
@@ -13,7 +15,7 @@ from callwright.core.leave import Leave
 from callwright.core.outgoing import Outgoing
 from callwright.core.playout import Playout
 from callwright.core.turns import Turns
-from callwright.ids import Ms
+from callwright.ids import ItemId, Ms, ResponseId
 
 
 class Replies:
@@ -35,6 +37,8 @@ class Replies:
         self._leave = leave
         self._asking = asking
         self._out = out
+        self._items: dict[ResponseId, dict[ItemId, None]] = {}
+        """The items of the responses that are open."""
 
     def began(self, event: ResponseStarted, now_ms: Ms) -> None:
         """A response opened."""
@@ -52,6 +56,7 @@ class Replies:
         commands = self._playout.audio(event.response_id, event.item_id, event.samples, now_ms)
         if commands:
             self._heard.reply(event.item_id)
+            self._items.setdefault(event.response_id, {})[event.item_id] = None
             self._leave.goodbye.audio(now_ms)
             self._asking.telling.spoke(event.response_id, event.item_id)
             self._asking.lull.spoke(event.response_id)
@@ -62,6 +67,7 @@ class Replies:
     def written(self, event: ReplyWritten, now_ms: Ms) -> None:
         """The text of a reply came."""
         self._heard.reply(event.item_id, event.text)
+        self._items.setdefault(event.response_id, {})[event.item_id] = None
         self._asking.stalls.moved(now_ms)
         self._asking.lull.wrote(event.response_id, event.text)
         if self._asking.claims.wrote(event.text, now_ms):
@@ -69,6 +75,7 @@ class Replies:
 
     def ended(self, event: ResponseEnded, now_ms: Ms) -> None:
         """A response closed."""
+        self._ground(event)
         if self._asking.stalls.is_given_up(event.response_id):
             return
         is_ours = event.response_id == self._turns.response_id or self._playout.is_live(event.response_id)
@@ -82,3 +89,10 @@ class Replies:
         self._asking.hold.reply_ended(event.response_id, is_completed=event.status is ResponseStatus.COMPLETED)
         if event.status in (ResponseStatus.FAILED, ResponseStatus.INCOMPLETE):
             self._out.note(f"response {event.response_id} {event.status}: {event.reason or 'no reason given'}")
+
+    def _ground(self, event: ResponseEnded) -> None:
+        items = self._items.pop(event.response_id, {})
+        if event.cited or event.out_of_domain is not None:
+            topics = tuple(json.loads(event.cited)) if event.cited else ()
+            for item_id in items:
+                self._heard.rests_on(item_id, topics, out_of_domain=event.out_of_domain)

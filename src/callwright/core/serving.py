@@ -89,7 +89,7 @@ class Serving:
         if event.outcome is ToolOutcome.RETURNED:
             self._asking.hold.tool_returned(event.tool_call_id, declared, now_ms)
         if is_due:
-            self._post(event.tool_call_id, event.output, now_ms)
+            self._post(event.tool_call_id, event.output, now_ms, event.knowledge)
             if self._leave.goodbye.is_pending and after is AfterOutput.REPLY:
                 self._asking.want()
         elif after is AfterOutput.HANG_UP:
@@ -98,6 +98,6 @@ class Serving:
     def _refuse(self, event: ToolCalled, problem: str, now_ms: Ms) -> None:
         self._post(event.tool_call_id, json.dumps({"error": problem}), now_ms)
 
-    def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms) -> None:
-        self._out.request(PostToolOutput(self._out.next_id(), tool_call_id, output))
+    def _post(self, tool_call_id: ToolCallId, output: str, now_ms: Ms, knowledge: str = "") -> None:
+        self._out.request(PostToolOutput(self._out.next_id(), tool_call_id, output, knowledge))
         self._tools.answered(tool_call_id, now_ms)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar, overload
 
 from callwright.claims.lexicon import Lexicon
@@ -43,12 +44,15 @@ class ModelChoice:
     """How the provider finds the caller's turns, in its own words; None for the profile's own."""
     language: str | None = None
     """What the caller speaks, as an ISO 639 tag such as ``en``; None leaves it to the provider."""
+    knowledge: Mapping[str, str] = field(default_factory=dict)
+    """Topics that the model may answer from, contents by name; only where its provider takes some."""
 
     @property
     def profile(self) -> Profile:
         """What this provider's dialect can do, with what was chosen here.
 
-        Raises DeclarationError for a provider or a turn detection that does not exist.
+        Raises DeclarationError for a provider or a turn detection that does not exist, and for knowledge that is not
+        texts by name, or that the provider does not take.
         """
         import msgspec
 
@@ -62,6 +66,11 @@ class ModelChoice:
             detection = msgspec.convert(self.turn_detection, TurnDetection | None)
         except msgspec.ValidationError as problem:
             raise DeclarationError(f"turn_detection {dict(self.turn_detection or {})}: {problem}") from problem
+        texts: Iterable[object] = chain.from_iterable(self.knowledge.items())
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            raise DeclarationError("knowledge is topics, contents by name, each a text that is not empty")
+        if self.knowledge and not profile.takes_knowledge:
+            raise DeclarationError(f"{self.provider} takes no knowledge; put it into the instructions")
         return replace(
             profile,
             model=self.model or profile.model,
@@ -70,12 +79,15 @@ class ModelChoice:
         )
 
 
-def polyai(*, url: str | None = None, language: str | None = None) -> ModelChoice:
+def polyai(
+    *, url: str | None = None, language: str | None = None, knowledge: Mapping[str, str] | None = None
+) -> ModelChoice:
     """PolyAI's Dialog-RSN-1; ``url`` overrides its address. The key is read from ``POLY_API_KEY`` as a call begins.
 
-    ``language`` is what it is to speak, such as ``pt-BR``; English if it is not said.
+    ``language`` is what it is to speak, such as ``pt-BR``, or in plain words; English if it is not said. ``knowledge``
+    holds topics that it may answer from, contents by name; the turns of a call say which of them a reply rests on.
     """
-    return ModelChoice("polyai", url, language=language)
+    return ModelChoice("polyai", url, language=language, knowledge=dict(knowledge or {}))
 
 
 def openai(
@@ -219,5 +231,10 @@ class Agent:
             first = place_of(self.tools[tool.name].function)
             raise DeclarationError(
                 f"{place_of(tool.function)}: agent {self.name} has a tool {tool.name} already, at {first}; rename one"
+            )
+        if tool.is_grounded and not self.model.profile.takes_knowledge:
+            raise DeclarationError(
+                f"{place_of(tool.function)}: tool {tool.name} returns callwright.Grounded, and {self.model.provider} "
+                "takes no knowledge; return it among the facts"
             )
         self.tools[tool.name] = tool

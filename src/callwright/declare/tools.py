@@ -35,7 +35,21 @@ Spoken = NewType("Spoken", str)
 Facts = Mapping[str, object]
 """What a tool tells the model: JSON-like values by name."""
 
-ToolFunction = Callable[..., Awaitable[Facts | str]]
+
+@dataclass(frozen=True, slots=True)
+class Grounded:
+    """What a tool tells the model, with topics that it may answer from."""
+
+    facts: Facts | str
+    knowledge: Mapping[str, str]
+    """Contents by name."""
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(text, str) for topic in self.knowledge.items() for text in topic):
+            raise UsageError("the knowledge beside a tool's facts is topics, contents by name, each a text")
+
+
+ToolFunction = Callable[..., Awaitable[Facts | str | Grounded]]
 ActionFunction = Callable[..., Awaitable[Terms | Refuse]]
 
 DEFAULT_TIMEOUT_MS: Ms = 30_000
@@ -147,6 +161,8 @@ class Tool:
     """What its function plans; None for a tool that only reads."""
     numbers: Mapping[str, Digits] = field(default_factory=dict)
     """The arguments that are numbers of a known length."""
+    is_grounded: bool = False
+    """Whether its output may come with topics that the model may answer from."""
 
     def read(self, arguments: str) -> dict[str, Any]:
         """The model's JSON as arguments by name.
@@ -222,7 +238,9 @@ def declare_tool(
         )
     struct, schema = _arguments(name, arguments, hints, place)
     numbers = {parameter.name: digits for parameter in arguments if (digits := _digits(hints[parameter.name]))}
-    return Tool(name, inspect.getdoc(function) or "", function, schema, struct, after, timeout_ms, action, numbers)
+    about = inspect.getdoc(function) or ""
+    is_grounded = Grounded in _parts(hints.get("return"))
+    return Tool(name, about, function, schema, struct, after, timeout_ms, action, numbers, is_grounded)
 
 
 def place_of(function: ToolFunction | ActionFunction) -> str:
@@ -233,11 +251,15 @@ def place_of(function: ToolFunction | ActionFunction) -> str:
 
 def _check_what_it_returns(hint: Any, action: Action | None, what: str) -> None:
     """A tool that reads returns facts, one that acts returns the terms of what is to be done."""
-    parts = typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,)
+    parts = _parts(hint)
     if action is None and Terms in parts:
         raise DeclarationError(f"{what} plans an action, as it returns callwright.Terms; declare it with action(...)")
     if action is not None and (Terms not in parts or any(part not in (Terms, Refuse) for part in parts)):
         raise DeclarationError(f"{what} is declared as an action, so it must be annotated to return callwright.Terms")
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in _UNIONS else (hint,)
 
 
 def _hints(function: ToolFunction | ActionFunction, place: str) -> dict[str, Any]:

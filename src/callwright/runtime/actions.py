@@ -53,6 +53,8 @@ class Output(NamedTuple):
     speaks: bool | None = None
     raised: str = ""
     """The type of the exception that ended it."""
+    knowledge: str = ""
+    """Topics that come with it, as JSON."""
 
 
 def check_actions(agent: str, tools: Mapping[str, Tool], ledger: Ledger | None) -> None:

@@ -25,7 +25,8 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "ReplyWritten": ("text",),
     "ItemRetrieved": ("text",),
     "ToolCalled": ("arguments",),
-    "ToolFinished": ("output",),
+    "ResponseEnded": ("cited",),
+    "ToolFinished": ("output", "knowledge"),
     "FactChanged": ("facts", "sentence"),
     "RequestRefused": ("message",),
     "ModelClosed": ("reason",),
@@ -33,7 +34,7 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "KeysRequested": ("keys",),
     "PressKeys": ("keys",),
     "StartTool": ("arguments",),
-    "PostToolOutput": ("output",),
+    "PostToolOutput": ("output", "knowledge"),
     "PostFacts": ("text",),
     "ConfigureSession": ("more",),
     "CarryMessage": ("text",),
@@ -82,7 +83,9 @@ class Kept:
     def turns(self, turns: Iterable[Turn]) -> tuple[Turn, ...]:
         """The transcript as it may be told: who spoke and when he was cut, and the words that are kept."""
         return tuple(
-            turn if self.is_kept and turn.item_id not in self._before else replace(turn, heard="", written="")
+            turn
+            if self.is_kept and turn.item_id not in self._before
+            else replace(turn, heard="", written="", cited_topics=())
             for turn in turns
         )
 

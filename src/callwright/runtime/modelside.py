@@ -224,15 +224,22 @@ def verbs(profile: Profile) -> Can:
 
 
 def configuration(agent: Agent, input_format: AudioFormat) -> SessionUpdate:
-    """The declaration of an agent as its model is told it. Raises UsageError if the model lacks the caller's format."""
+    """The declaration of an agent as its model is told it.
+
+    Raises UsageError if the model lacks the caller's format, or takes no knowledge and a tool returns some.
+    """
     profile = agent.model.profile
     spoken = Feature.SPOKEN_ARGUMENTS in profile.features
+    grounded = [tool.name for tool in agent.tools.values() if tool.is_grounded]
+    if grounded and not profile.takes_knowledge:
+        raise UsageError(f"agent {agent.name}: {profile.name} takes no knowledge, which tool {grounded[0]} returns")
     try:
         return session_update(
             profile,
             instructions=agent.briefing,
             tools=[tool.schema(spoken=spoken) for tool in agent.tools.values()],
             input_format=msgspec.convert(input_format.to_wire(), WireFormat),
+            knowledge=agent.model.knowledge,
         )
     except CallwrightError as problem:
         raise UsageError(f"agent {agent.name} cannot take this line: {problem}") from problem

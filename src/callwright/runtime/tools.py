@@ -21,7 +21,7 @@ import msgspec
 from callwright.core.commands import StartTool
 from callwright.core.events import ToolFinished, ToolOutcome
 from callwright.declare.actions import Terms
-from callwright.declare.tools import Context, Deps, KeypadView, Tool
+from callwright.declare.tools import Context, Deps, Grounded, KeypadView, Tool
 from callwright.errors import Refuse, UsageError
 from callwright.ids import Ms
 from callwright.runtime.actions import Actions, Output
@@ -133,7 +133,7 @@ class ToolRunner(Generic[Deps]):
         try:
             result = await tool.function(context, **arguments)
             if tool.action is None:
-                return Output(ToolOutcome.RETURNED, _text(result))
+                return _told(tool, result)
             if isinstance(result, Refuse):
                 raise result
             if not isinstance(result, Terms):
@@ -204,6 +204,16 @@ def kind_and_place(problem: BaseException) -> str:
     """What may be told of a caught exception at any level: its type and where it was raised, not its text."""
     *_, (frame, line) = traceback.walk_tb(problem.__traceback__)
     return f"{type(problem).__name__} at {frame.f_code.co_filename}:{line}"
+
+
+def _told(tool: Tool, result: object) -> Output:
+    """What the model is told of a tool that reads."""
+    if not isinstance(result, Grounded):
+        return Output(ToolOutcome.RETURNED, _text(result))
+    if not tool.is_grounded:
+        raise TypeError("a tool that returns callwright.Grounded is annotated to")
+    knowledge = _text(result.knowledge) if result.knowledge else ""
+    return Output(ToolOutcome.RETURNED, _text(result.facts), knowledge=knowledge)
 
 
 def _text(result: object) -> str:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType, field
@@ -28,6 +29,11 @@ PCMA = WireFormat(type="audio/pcma")
 
 AnyFormat: TypeAlias = WireFormat | str | None
 """Older servers write a format as one word, such as ``pcm16`` or ``g711_ulaw``."""
+
+
+def topics_of(contents: Mapping[str, str]) -> tuple[Json, ...]:
+    """Topics that a model may answer from, as the protocol spells them."""
+    return tuple({"name": name, "content": content} for name, content in contents.items())
 
 
 class TurnDetection(WireStruct):

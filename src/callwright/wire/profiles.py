@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
@@ -16,8 +17,9 @@ from msgspec import UNSET, UnsetType
 
 from callwright.errors import LocalProtocolError
 from callwright.ids import Ms
-from callwright.wire.client import ClientEvent, SessionUpdate
+from callwright.wire.client import ClientEvent, ConversationItemCreate, SessionUpdate
 from callwright.wire.codec import CLIENT_EVENTS, wire_type
+from callwright.wire.items import FunctionCallOutputItem
 from callwright.wire.objects import (
     PCM16_16K,
     PCM16_24K,
@@ -29,6 +31,7 @@ from callwright.wire.objects import (
     Session,
     TurnDetection,
     WireFormat,
+    topics_of,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ INTERRUPTING_VAD: Final = TurnDetection(type="server_vad", create_response=True,
 
 
 _SPOKEN: Final = "poly_response_language"
+_KNOWLEDGE: Final = "poly_knowledge"
+_RATE: Final = "poly_input_rate"
 
 
 class Feature(Enum):
@@ -94,6 +99,11 @@ class Profile:
     """Whether nobody is let in without a key; where it is not known, none is sent unless it is set."""
 
     @property
+    def takes_knowledge(self) -> bool:
+        """Whether its model answers from topics that it is given."""
+        return _KNOWLEDGE in self.session_fields
+
+    @property
     def tells_cuts(self) -> bool:
         """Whether a retrieved item tells the words that a cut left of it."""
         return bool(self.cut_suffix)
@@ -126,8 +136,8 @@ POLYAI: Final = Profile(
             "audio.input.format",
             "audio.input.turn_detection.type",
             "audio.input.turn_detection.create_response",
-            "poly_input_rate",
-            "poly_knowledge",
+            _RATE,
+            _KNOWLEDGE,
             _SPOKEN,
         }
     ),
@@ -231,16 +241,21 @@ def session_update(
     input_format: WireFormat,
     output_modalities: tuple[str, ...] = ("audio",),
     turn_detection: TurnDetection | UnsetType | None = UNSET,
+    knowledge: Mapping[str, str] = MappingProxyType({}),
 ) -> SessionUpdate:
     """Return the update that opens or changes a session; it always names the input format, so that none is reset.
 
     ``tools`` are objects ``{"type": "function", "name": ..., "description": ..., "parameters": JSON schema}``. Spoken
     replies are every provider's default, so ``output_modalities`` is sent only when it asks for something else. Without
-    ``turn_detection`` it is the profile's own; None turns it off.
+    ``turn_detection`` it is the profile's own; None turns it off. ``knowledge`` holds topics, contents by name. Where a
+    provider takes a rate of linear audio that it has no format for, that is told beside the format.
 
     Raises ``LocalProtocolError`` when the provider does not take the input format or a field of the session.
     """
-    if input_format not in profile.input_formats:
+    rate_hz = input_format.rate if _has_own_rate(profile, input_format) else None
+    if rate_hz is not None:
+        input_format = WireFormat(type=input_format.type)
+    elif input_format not in profile.input_formats:
         known = ", ".join(_spelled(each) for each in profile.input_formats)
         raise LocalProtocolError(f"{profile.name} takes no {_spelled(input_format)} from the caller; it takes {known}")
     hint = {"language": profile.language} if profile.language else {}
@@ -256,6 +271,8 @@ def session_update(
             output_modalities=None if output_modalities == ("audio",) else output_modalities,
             audio=Audio(input=heard),
             poly_response_language=(profile.language or None) if _SPOKEN in profile.session_fields else None,
+            poly_knowledge=topics_of(knowledge) or None,
+            poly_input_rate=rate_hz,
         )
     )
     check(profile, update)
@@ -270,6 +287,18 @@ def check(profile: Profile, event: ClientEvent) -> None:
     if isinstance(event, SessionUpdate) and (refused := refused_fields(profile, event.session)):
         fields = ", ".join(refused)
         raise LocalProtocolError(f"{profile.name} would refuse the whole {kind} for session fields: {fields}")
+    item = event.item if isinstance(event, ConversationItemCreate) else None
+    if isinstance(item, FunctionCallOutputItem) and item.poly_knowledge and not profile.takes_knowledge:
+        raise LocalProtocolError(f"{profile.name} takes no topics with a tool's output; it was not sent")
+
+
+def _has_own_rate(profile: Profile, wire_format: WireFormat) -> bool:
+    return (
+        _RATE in profile.session_fields
+        and wire_format.type == PCM16_24K.type
+        and wire_format.rate is not None
+        and wire_format not in profile.input_formats
+    )
 
 
 def refused_fields(profile: Profile, session: AnySession) -> list[str]:

@@ -79,7 +79,10 @@ def said_to(command: do.Request) -> client.ClientEvent:
         case do.RequestReply():
             return client.ResponseCreate(event_id=command.event_id)
         case do.PostToolOutput():
-            output = items.FunctionCallOutputItem(call_id=command.tool_call_id, output=command.output)
+            topics = msgspec.json.decode(command.knowledge, type=dict[str, str]) if command.knowledge else {}
+            output = items.FunctionCallOutputItem(
+                call_id=command.tool_call_id, output=command.output, poly_knowledge=objects.topics_of(topics) or None
+            )
             return client.ConversationItemCreate(event_id=command.event_id, item=output)
         case do.PostFacts():
             note = items.MessageItem(role="system", content=(items.ContentPart(type="input_text", text=command.text),))
@@ -98,7 +101,7 @@ def said_to(command: do.Request) -> client.ClientEvent:
 def _updated(event: server.SessionUpdated, by: Translator) -> tuple[on.ModelEvent, ...]:
     audio = getattr(event.session, "audio", None) or objects.Audio()
     told = {
-        "audio.input.format": audio.input.format if audio.input else None,
+        "audio.input.format": _heard_in(event.session, audio.input.format if audio.input else None),
         "audio.output.format": audio.output.format if audio.output else None,
     }
     for field, spelling in told.items():
@@ -109,6 +112,12 @@ def _updated(event: server.SessionUpdated, by: Translator) -> tuple[on.ModelEven
     if tools is not None and not all(name in got for name in by.tools):
         return (on.SessionMismatched("tools", ", ".join(by.tools), ", ".join(got) or "none"),)
     return (on.SessionReady(),)
+
+
+def _heard_in(session: objects.AnySession, told: objects.AnyFormat) -> objects.AnyFormat:
+    """The format that the caller is heard in: a rate of his own goes before the format's."""
+    rate_hz = getattr(session, "poly_input_rate", None)
+    return told if rate_hz is None else objects.WireFormat(type="audio/pcm", rate=rate_hz)
 
 
 def _mismatch(field: str, spelling: objects.WireFormat | str, wanted: AudioFormat) -> on.SessionMismatched | None:
@@ -193,7 +202,21 @@ def _response_done(event: server.ResponseDone, by: Translator) -> tuple[on.Model
     ]
     by.written.clear()
     by.beginnings.clear()
-    return (*late, on.ResponseEnded(ResponseId(response.id), status, _reason(response)))
+    cited = [_topic(each) for each in response.poly_cited_topics or ()]
+    ended = on.ResponseEnded(
+        ResponseId(response.id),
+        status,
+        _reason(response),
+        msgspec.json.encode(cited).decode() if cited else "",
+        response.poly_out_of_domain,
+    )
+    return (*late, ended)
+
+
+def _topic(cited: items.JsonValue) -> str:
+    """The name of a topic, told as such or as what stands for the whole topic."""
+    name = cited.get("name", cited) if isinstance(cited, dict) else cited
+    return name if isinstance(name, str) else msgspec.json.encode(name).decode()
 
 
 def _text(item: items.MessageItem) -> str | None:

@@ -50,6 +50,8 @@ _BOUNDS = {
     "idle_timeout_ms": (5_000, 30_000),
 }
 """Documented for threshold and idle timeout; the others are wide enough for anybody."""
+SLOWEST_HZ, FASTEST_HZ = 8_000, 96_000
+"""Rates of the caller's own that are read here."""
 _EAGER_MS = {"low": 8_000, "medium": 4_000, "auto": 4_000, "high": 2_000}
 """How long a turn that sounds unfinished is waited for, by eagerness; documented for the API."""
 
@@ -91,8 +93,9 @@ class Config:
 
     @property
     def input_format(self) -> AudioFormat:
-        """The caller's audio."""
-        return _format_of(self._input.format)
+        """The caller's audio; a rate of his own goes before the format's."""
+        rate_hz = self.session.poly_input_rate
+        return _format_of(self._input.format if rate_hz is None else WireFormat(type="audio/pcm", rate=rate_hz))
 
     @property
     def output_format(self) -> AudioFormat:
@@ -136,11 +139,14 @@ class Config:
             self._wrong_detection(heard.turn_detection or None)
             or self._wrong_format(heard.format, f"{_INPUT}.format")
             or self._wrong_format(spoken.format, "session.audio.output.format")
+            or _wrong_rate(session.poly_input_rate)
             or _wrong_tool(session.tools or ())
         )
         if refusal:
             return refusal
         merged = _merged(self.session, msgspec.structs.replace(session, model=None))
+        if heard.format is not None:
+            merged = msgspec.structs.replace(merged, poly_input_rate=session.poly_input_rate)
         return self._with_detection(merged, heard.turn_detection or None)
 
     def _with_detection(self, session: Session, asked: TurnDetection | None) -> Config:
@@ -230,6 +236,13 @@ def _merged(old: _Struct, new: _Struct) -> _Struct:
 
 _NULLABLE = ("turn_detection", "transcription", "noise_reduction", "tracing", "prompt")
 """Fields that ``null`` turns off; in any other it says nothing."""
+
+
+def _wrong_rate(rate_hz: int | None) -> Refusal | None:
+    if rate_hz is None or (SLOWEST_HZ <= rate_hz <= FASTEST_HZ and rate_hz % 1000 == 0):
+        return None
+    message = f"Invalid value: {rate_hz}. It must be whole kHz from {SLOWEST_HZ} to {FASTEST_HZ}."
+    return Refusal("invalid_value", message, "session.poly_input_rate")
 
 
 def _wrong_tool(tools: tuple[Json, ...]) -> Refusal | None:

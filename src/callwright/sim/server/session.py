@@ -42,7 +42,7 @@ from callwright.wire.client import (
     SessionUpdate,
 )
 from callwright.wire.codec import ClientDecoder, wire_type
-from callwright.wire.items import FunctionCallItem
+from callwright.wire.items import FunctionCallItem, FunctionCallOutputItem
 from callwright.wire.objects import ResponseParams
 from callwright.wire.profiles import Feature
 from callwright.wire.server import (
@@ -276,6 +276,10 @@ class ServerSession:
             if self._common.settings.closes_on_calls:
                 self._close(CLOSED_INVALID, now_ms)
             return Refusal("invalid_value", "Items of this type cannot be created here.", "item.type")
+        takes_knowledge = self._common.settings.speaks.profile.takes_knowledge
+        if isinstance(event.item, FunctionCallOutputItem) and event.item.poly_knowledge and not takes_knowledge:
+            field = "item.poly_knowledge"
+            return Refusal("unsupported_parameter", f"Unsupported parameter: '{field}'.", field)
         previous = self._common.history.post(item_id, event.item, after)
         if isinstance(previous, Refusal):
             return previous

@@ -46,11 +46,12 @@ class Names:
 
     def __init__(self, tag: str) -> None:
         self._tag = tag
-        self._counts: dict[str, int] = {}
+        self.counts: dict[str, int] = {}
+        """How many there are of each kind."""
 
     def next(self, kind: str, length: int = 21) -> str:
         """The next id that begins with ``kind``, of so many characters."""
-        count = self._counts[kind] = self._counts.get(kind, 0) + 1
+        count = self.counts[kind] = self.counts.get(kind, 0) + 1
         head = f"{kind}_{self._tag}"
         return f"{head}{count:0{length - len(head)}d}"
 
