@@ -142,6 +142,16 @@ def test_a_record_that_does_not_agree_exits_with_1_and_says_why(file: Path) -> N
     assert "events have a gap (I12)" in result.output
 
 
+def test_a_provider_that_is_given_is_held_against_the_record_and_nothing_is_taken_in(file: Path) -> None:
+    name = "refund order:4417 full: the record says unknown, and payments says applied"
+    result = called(file, "problems", *PROVIDER)
+    assert (result.exit_code, result.output.splitlines()[0]) == (1, name)
+    assert name not in called(file, "problems").output, "nobody is asked who was not named"
+    assert [row["state"] for row in rows(file, "list")] == ["unknown"]
+    rows(file, "reconcile", *PROVIDER)
+    assert "the record says" not in called(file, "problems", *PROVIDER).output
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

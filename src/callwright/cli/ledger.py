@@ -83,8 +83,9 @@ def command(
     \b
     list                what was asked for, how far it is, and what is owed
     show OP             everything that is known of one operation
-    problems            what does not agree in the record, and what waits for a
-                        person; exit 1 if there is anything
+    problems            what does not agree in the record, with what callers
+                        heard, and with each provider that is given; and what
+                        waits for a person; exit 1 if there is anything
     reconcile [OP]      ask the provider about it, or about all that is open;
                         nothing is sent
     settle OP OUTCOME   take in what a person found out: applied, not_applied,
@@ -126,8 +127,8 @@ async def _one(ledger: Ledger, asked: Asked) -> int:
 
 
 async def _problems(ledger: Ledger, asked: Asked) -> int:
-    """What does not agree, and what waits for a person."""
-    found = [*await ledger.problems(), *await ledger.commit(_waiting)]
+    """What does not agree, and what waits for a person; a provider that is given is asked."""
+    found = [*await ledger.problems(ask_providers=bool(ledger.providers)), *await ledger.commit(_waiting)]
     for problem in found:
         click.echo(json.dumps({"problem": problem}) if asked.is_json else problem)
     if not found and not asked.is_json:

@@ -76,6 +76,14 @@ def join(evidence: Iterable[Evidence]) -> State | None:
     return State.ACCEPTED if any(row.outcome is Outcome.ACCEPTED for row in rows) else None
 
 
+def is_other(attempt: Attempt, observed: Observed) -> bool:
+    """Whether an observation shows another amount, card or reference than the attempt has."""
+    terms = read_terms(attempt.terms_json)
+    asked = (terms.amount, terms.card.token if terms.card else None, attempt.reference)
+    shown = (observed.amount, observed.card_token, observed.reference)
+    return any(None not in pair and pair[0] != pair[1] for pair in zip(asked, shown, strict=True))
+
+
 def _follows(later: Evidence, earlier: Evidence) -> bool:
     return later.version is not None and earlier.version is not None and later.version > earlier.version
 
@@ -87,13 +95,7 @@ def _weighed(page: Page, operation: Operation, attempt: Attempt, observed: Obser
     send itself can say. Where a provider takes up again what came to nothing, that is final only when no other send of
     the same key can land any more.
     """
-    terms = read_terms(attempt.terms_json)
-    token = terms.card.token if terms.card else None
-    asked = (terms.amount, token, attempt.reference)
-    shown = (observed.amount, observed.card_token, observed.reference)
-    if any(
-        ours is not None and theirs is not None and ours != theirs for ours, theirs in zip(asked, shown, strict=True)
-    ):
+    if is_other(attempt, observed):
         return Observed(Outcome.UNKNOWN, reason="mismatch", escalates=True)
     is_answer = source is Actor.ADAPTER and attempt.sends == 1
     if observed.outcome is Outcome.NOT_SENT and not (is_answer and operation.state is State.RUNNING):

@@ -208,13 +208,16 @@ class Record:
     # Checking
 
     async def problems(self) -> tuple[str, ...]:
-        """What does not agree in the record, each as one line; empty if everything does."""
+        """What does not agree in the record, and with what was heard, each as one line; empty if everything does."""
+        return (*await self._contradictions(), *await self.commit(audit.unheard))
+
+    async def _contradictions(self) -> tuple[str, ...]:
         damage = await asyncio.get_running_loop().run_in_executor(self._thread, self._store.check)
         return (*damage, *await self.commit(audit.problems))
 
     async def check(self) -> None:
         """Raise LedgerError if the record is not fit to dispatch from."""
-        if found := await self.problems():
+        if found := await self._contradictions():
             raise LedgerError(f"nothing is dispatched from a ledger that does not agree with itself: {found[0]}")
 
     def close(self) -> None:

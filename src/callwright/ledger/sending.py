@@ -121,6 +121,15 @@ def look_up(page: Page, op_id: str) -> Next:
     return _act(Act.LOOK_UP, operation, attempts[-1]) if attempts else REST
 
 
+def look_ups(page: Page) -> list[tuple[Operation, Next]]:
+    """A look-up of every attempt that was ever made, beside its operation."""
+    return [
+        (operation, _act(Act.LOOK_UP, operation, attempt))
+        for operation in page.tx.find(Operation)
+        for attempt in page.attempts(operation.op_id)
+    ]
+
+
 _OPEN = (State.PROPOSED, State.REQUESTED, State.RUNNING, State.UNKNOWN, State.ACCEPTED)
 _TENDED = (*_OPEN, State.CONFIRMED)
 

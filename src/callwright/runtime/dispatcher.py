@@ -28,13 +28,14 @@ from typing import TypeVar
 
 from callwright.errors import LedgerError
 from callwright.ids import Ms
-from callwright.ledger import asking, sending
+from callwright.ledger import asking, audit, sending
 from callwright.ledger.asking import Answer, Ask
 from callwright.ledger.folding import fold
 from callwright.ledger.operation import Actor
 from callwright.ledger.page import Page, Patience
 from callwright.ledger.provider import Dispatch, Observed, Outcome, Provider
 from callwright.ledger.record import Record, wall_clock_ms
+from callwright.ledger.rows import Operation
 from callwright.ledger.saying import FactChanged, fact_of
 from callwright.ledger.sending import Act, Next
 from callwright.ledger.sqlite import SQLiteStore
@@ -327,3 +328,24 @@ class Ledger(Record):
         Raises LedgerError if there is no such operation.
         """
         return await self._dispatcher.reconcile(op_id)
+
+    async def problems(self, *, ask_providers: bool = False) -> tuple[str, ...]:
+        """What does not agree in the record, and with what was heard, each as one line; empty if everything does.
+
+        With ``ask_providers`` each attempt is looked up as well, and what its provider says is held against the record.
+        Nothing is sent by that, and nothing of it taken in: ``reconcile`` does.
+        """
+        found = list(await super().problems())
+        for operation, upcoming in await self.commit(sending.look_ups) if ask_providers else ():
+            found += await self._differences(operation, upcoming)
+        return tuple(found)
+
+    async def _differences(self, operation: Operation, upcoming: Next) -> list[str]:
+        dispatch, provider = upcoming.dispatch, self.providers.get(upcoming.provider)
+        assert dispatch is not None
+        if provider is None:
+            seen = Observed(Outcome.UNKNOWN, reason="the ledger was opened without it")
+        else:
+            seen = await _observed(provider.look_up, dispatch, provider.traits.request_max_ms)
+        told = await self.commit(lambda page: audit.differs(page, operation, dispatch.n, seen))
+        return [] if told is None else [told]

@@ -57,7 +57,7 @@ class Books:
     rows: tuple[Row, ...]
     """All rows of the ledger, of every table that it has."""
     problems: tuple[str, ...]
-    """What the ledger's rows say against themselves."""
+    """What the ledger's rows say against themselves, and against what was heard."""
     opened_ms: Ms
     """When the call's clock began."""
 
@@ -156,7 +156,7 @@ class Backend:
                 outbox=tuple(page.tx.find(Outbox)),
                 events=tuple(page.tx.find(Event)),
                 rows=tuple(row for table in KEYS for row in page.tx.find(table)),
-                problems=audit.problems(page),
+                problems=(*audit.problems(page), *audit.unheard(page)),
                 opened_ms=opened_ms,
             )
 
