@@ -42,7 +42,7 @@ class ToolRequested:
     item_id: ItemId
     tool_call_id: ToolCallId
     name: str
-    arguments: Mapping[str, str]
+    arguments: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ToolRequest:
     """A tool call to issue. The clips of the reply that carries it are its spoken argument."""
 
     name: str
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

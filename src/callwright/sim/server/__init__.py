@@ -11,6 +11,7 @@ caller     telling the client about those turns; what was said in them
 speaking   recorded clips as one reply's audio, and when each piece leaves
 replies    the one open response
 outside    responses that leave the history alone
+errands    what a session asks for that cannot be there at once
 history    the conversation, and what a cut leaves of it
 config     what ``session.update`` may say
 telling    the server events, in the protocol's order

@@ -46,12 +46,12 @@ class CallerTurns:
         self._listener = Listener(ear, track, common.settings, common.rng)
         self._ear = ear
         self._replies = replies
+        self._errands = common.errands
         self._history = common.history
         self._teller = common.teller
         self._agenda = common.agenda
-        self._names = common.names
         self._settings = common.settings
-        self._rng = common.rng
+        self._common = common
         self._item_id: ItemId | None = None
         self._told_ms: Ms = 0
         self._ended_ms: Ms = 0  # the end mark of the last turn
@@ -100,7 +100,7 @@ class CallerTurns:
                     self._tell_at(now_ms + event.told_in_ms, partial(self._start, event))
                 case TurnEnded():
                     mark_ms = self._ended_ms = now_ms - event.since_mark_ms
-                    told_ms = mark_ms + self._rng.randint(*self._settings.stop_told_ms)
+                    told_ms = mark_ms + self._common.rng.randint(*self._settings.stop_told_ms)
                     self._tell_at(told_ms, partial(self._stop, event, mark_ms))
 
     def commit(self, now_ms: Ms) -> Refusal | None:
@@ -134,12 +134,12 @@ class CallerTurns:
             action(now_ms)
 
     def _start(self, confirmed: SpeechConfirmed, now_ms: Ms) -> None:
-        self._item_id = ItemId(self._names.next("item"))
+        self._item_id = ItemId(self._common.names.next("item"))
         detection = self._config.detection
         if self._replies.is_audible(now_ms):
             self.confirmations.append(Confirmation(confirmed.onset_ms, now_ms))
         can_be_cut = self._replies.can_be_cut and (detection is None or detection.interrupt_response is not False)
-        is_cut_first = can_be_cut and self._rng.random() < self._settings.cancelled_first_rate
+        is_cut_first = can_be_cut and self._common.rng.random() < self._settings.cancelled_first_rate
         if is_cut_first:
             self._replies.cancel(now_ms, "turn_detected")
         self._teller.tell(InputAudioBufferSpeechStarted(item_id=self._item_id, audio_start_ms=confirmed.audio_start_ms))
@@ -155,19 +155,31 @@ class CallerTurns:
 
     def _enter(self, ended: TurnEnded, mark_ms: Ms, now_ms: Ms, *, wants_reply: bool) -> None:
         """The turn becomes an item and gets its reply; its words are told when that is under way, or after it."""
-        item_id = self._item_id or ItemId(self._names.next("item"))
+        item_id = self._item_id or ItemId(self._common.names.next("item"))
         self._item_id = None
-        text = self._words(ended.audio)
+        text = "" if self._errands else self._words(ended.audio)
         self._teller.committed(item_id, self._history.append(CallerSaid(item_id, text, self._replies.is_held)))
         answered_ms = self._replies.turn_ended(now_ms, mark_ms, wants_reply=wants_reply)
+        seconds = len(ended.audio) / RATE_HZ
+        if self._errands is not None:
+            self._errands.hear(item_id, ended.audio, seconds)
+            return
         if not self._config.transcribes:
             return
-        tell = partial(self._tell_words, item_id, text, len(ended.audio) / RATE_HZ)
+        tell = partial(self._tell_words, item_id, text, seconds)
         rule = self._settings
-        if self._rng.random() < rule.transcript_last_rate:
-            self._replies.when_done(self._rng.randint(*rule.transcript_last_ms), tell)
+        if self._common.rng.random() < rule.transcript_last_rate:
+            self._replies.when_done(self._common.rng.randint(*rule.transcript_last_ms), tell)
         else:
-            self._agenda.at(answered_ms + self._rng.randint(*rule.transcript_after_ms), tell)
+            self._agenda.at(answered_ms + self._common.rng.randint(*rule.transcript_after_ms), tell)
+
+    def take_words(self, item_id: ItemId, text: str, now_ms: Ms) -> None:
+        """The words of a turn are there, and told at once."""
+        assert self._errands is not None
+        seconds = self._errands.heard(item_id)
+        self._history.put_words(item_id, text)
+        if self._config.transcribes:
+            self._tell_words(item_id, text, seconds, now_ms)
 
     def _await(self, heard_ms: Ms) -> None:
         """A reply will have been heard at this instant: if nothing follows for long enough, ask the caller again."""
@@ -179,7 +191,7 @@ class CallerTurns:
         """Take the silence for a turn of the caller, and answer it."""
         if self.caller_speaks or replies != self._replies.count or items != len(self._history.items):
             return
-        item_id = ItemId(self._names.next("item"))
+        item_id = ItemId(self._common.names.next("item"))
         end_ms = self.audio_ms
         start_ms = max(0, end_ms - self._config.settings.idle_ms)
         self._teller.tell(

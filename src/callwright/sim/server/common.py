@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from callwright.sim.server.agenda import Agenda
+from callwright.sim.server.errands import Errands
 from callwright.sim.server.history import History
 from callwright.sim.server.settings import ServerSettings
 from callwright.sim.server.speaking import Utterance, render
@@ -99,10 +100,16 @@ class Common:
     names: Names
     teller: Teller
     samples: Samples = REAL
+    errands: Errands | None = None
+    """Where words and replies are not there at once."""
 
     @staticmethod
-    def for_session(settings: ServerSettings, rng: random.Random, samples: Samples = REAL) -> Common:
+    def for_session(
+        settings: ServerSettings, rng: random.Random, samples: Samples = REAL, *, has_errands: bool = False
+    ) -> Common:
         """A new session's; its ids carry a tag that is drawn from ``rng``."""
         names = Names(f"{rng.getrandbits(32):08x}")
         teller = Teller(names.next("conv"), with_items=settings.item_events)
-        return Common(settings, rng, Agenda(), History(settings.speaks.profile.cut_suffix), names, teller, samples)
+        history = History(settings.speaks.profile.cut_suffix)
+        errands = Errands(history) if has_errands else None
+        return Common(settings, rng, Agenda(), history, names, teller, samples, errands)

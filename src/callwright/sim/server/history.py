@@ -5,7 +5,7 @@ Every item is told to the model; what a reply was made of is kept beside it, so 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -135,6 +135,14 @@ class History:
         self._items.insert(at + 1, entry)
         return ROOT if after == ROOT else self._items[at].item_id if at >= 0 else None
 
+    def put_words(self, item_id: ItemId, text: str) -> None:
+        """Give a turn of the caller's its words, unless it was deleted."""
+        at = self._index(item_id)
+        if at is not None:
+            said = self._items[at]
+            assert isinstance(said, CallerSaid)
+            self._items[at] = replace(said, text=text)
+
     def remove(self, item_id: str) -> Refusal | None:
         """Delete an item."""
         at = self._index(ItemId(item_id))
@@ -143,13 +151,21 @@ class History:
         del self._items[at]
         return None
 
+    def grow(self, item_id: ItemId, utterance: Utterance) -> None:
+        """A spoken reply is known up to here."""
+        self._spoken[item_id].utterance = utterance
+        self._retell(item_id)
+
     def cut(self, item_id: ItemId, end_ms: Ms) -> None:
         """Keep of a spoken reply what lies before ``end_ms``; only ever shortens."""
         spoken = self._spoken[item_id]
         spoken.kept_ms = end_ms if spoken.kept_ms is None else min(spoken.kept_ms, end_ms)
+        self._retell(item_id)
+
+    def _retell(self, item_id: ItemId) -> None:
         at = self._index(item_id)
         if at is not None:
-            self._items[at] = spoken.said(self._cut_suffix)
+            self._items[at] = self._spoken[item_id].said(self._cut_suffix)
 
     def truncate(self, item_id: str, content_index: int, end_ms: Ms) -> Refusal | None:
         """Cut as a client asks for it."""

@@ -9,6 +9,9 @@ asked        first audio                      last chunk      done
 A reply is believed to be audible from its first chunk for as long as the audio that has left lasts. A
 ``response.create`` that comes while the caller speaks is held: one reply answers it and the turn. A dialect without
 that habit refuses a second response, its own included.
+
+A reply that is an errand grows while it is given out: each piece leaves behind the ones before it, or at once if they
+have run out. Where no more can be made, what there is is given out, and it has failed.
 """
 
 from __future__ import annotations
@@ -22,10 +25,11 @@ from typing import TYPE_CHECKING
 
 from callwright.audio.formats import PCM16_24K
 from callwright.ids import ItemId, Ms, ToolCallId
-from callwright.sim.models import Reply, ToolRequested
+from callwright.sim.models import ToolRequest, ToolRequested
 from callwright.sim.server.dialects import Habit
+from callwright.sim.server.errands import Failed, Made, Piece
 from callwright.sim.server.history import Refusal, Spoken, wire_item
-from callwright.sim.server.speaking import Step, Timed, Utterance, timeline
+from callwright.sim.server.speaking import Growth, Step, Timed, Utterance, timeline
 from callwright.sim.server.telling import Heading, Output
 from callwright.wire.items import FunctionCallItem, Item
 from callwright.wire.objects import ResponseParams
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from callwright.sim.models import HistoryItem, Model
     from callwright.sim.server.agenda import Action
     from callwright.sim.server.common import Common
+    from callwright.sim.server.errands import Part
     from callwright.sim.server.settings import MsRange
     from callwright.sim.speech import Recording
 
@@ -44,11 +49,18 @@ class _Response:
     """A response that is open."""
 
     heading: Heading
-    reply: Reply
     utterance: Utterance | None
     steps: deque[Timed]
+    calls: deque[ToolRequest] = field(default_factory=deque)
+    """The tool calls that it has still to issue."""
+    growth: Growth | None = None
+    """While not all of it is there."""
+    failed: Failed | None = None
+    """Why no more of it came."""
     items: list[Item] = field(default_factory=list)
     """The finished ones, in their order of output."""
+    called: str | None = None
+    """The tool that it has called last."""
     begun: int = 0
     """How many items it has begun."""
     speech: tuple[Spoken, Output, ItemId | None] | None = None
@@ -63,7 +75,7 @@ class _Response:
 class Replies:
     """Makes, paces and cuts the agent's replies."""
 
-    def __init__(self, model: Model, speech: Mapping[str, Recording], common: Common) -> None:
+    def __init__(self, model: Model | None, speech: Mapping[str, Recording], common: Common) -> None:
         self._model = model
         self._speech = speech
         self._history = common.history
@@ -92,7 +104,10 @@ class Replies:
     @property
     def can_be_cut(self) -> bool:
         """Whether a response is open that has not given out all that it has."""
-        return self._open is not None and any(step in (Step.CHUNK, Step.CALL) for _, step in self._open.steps)
+        response = self._open
+        if response is None:
+            return False
+        return response.growth is not None or any(step in (Step.CHUNK, Step.CALL) for _, step in response.steps)
 
     @property
     def _merges(self) -> bool:
@@ -116,6 +131,8 @@ class Replies:
             return seen
         if caller_speaks and self._merges:
             self.is_held = True
+        elif self._common.errands is not None:
+            self._send_for(None if asked.input is None else seen, asked, by_client=True)
         else:
             self._begin(seen, asked, now_ms, now_ms, self._settings.asked_answer_ms)
         return None
@@ -131,6 +148,9 @@ class Replies:
             self._teller.refused(_in_the_way(self._open), None)
             return now_ms
         self._finish(now_ms)
+        if self._common.errands is not None:
+            self._send_for(None, ResponseParams(), by_client=False)
+            return now_ms
         return self._begin(self._history.items, ResponseParams(), now_ms, mark_ms, self._settings.answer_ms)
 
     def _begin(
@@ -138,6 +158,7 @@ class Replies:
     ) -> Ms:
         self.is_held = False
         self.count += 1
+        assert self._model is not None
         reply = self._model.reply(seen, self._model_rng)
         pause_ms, render = self._settings.sentence_pause_ms, self._common.samples.render
         utterance = render(reply.clips, self._speech, pause_ms, self.output_format) if reply.clips else None
@@ -146,22 +167,82 @@ class Replies:
         steps = timeline(
             first_ms, audio_ms, with_call=reply.tool is not None, settings=self._settings, rng=self._common.rng
         )
+        calls = deque([reply.tool] if reply.tool else [])
+        response = self._opened(_Response(self._heading(asked), utterance, deque(steps), calls))
+        self._agenda.at(steps[0].at_ms, partial(self._go_on, response))
+        return first_ms
+
+    def _heading(self, asked: ResponseParams) -> Heading:
         echoed = asked.metadata if Feature.METADATA in self._settings.speaks.profile.features else None
-        heading = Heading(self._common.names.next("resp"), metadata=echoed)
-        self._open = _Response(heading, reply, utterance, deque(steps))
-        self._teller.response_created(heading)
+        return Heading(self._common.names.next("resp"), metadata=echoed)
+
+    def _opened(self, response: _Response) -> _Response:
+        self._open = response
+        self._teller.response_created(response.heading)
         if self._settings.has(Habit.TELLS_LIMITS):
             self._teller.limits()
-        self._agenda.at(steps[0].at_ms, partial(self._go_on, self._open))
-        return first_ms
+        return response
+
+    # --- a reply that grows
+
+    def _send_for(self, seen: Sequence[HistoryItem] | None, asked: ResponseParams, *, by_client: bool) -> None:
+        """Open a response, and have it made: to what is ``seen``, or to the history as it will be."""
+        assert self._common.errands is not None
+        self.is_held = False
+        self.count += 1
+        response = self._opened(_Response(self._heading(asked), None, deque(), growth=Growth()))
+        self._common.errands.make(response.response_id, seen, asked, by_client=by_client)
+
+    def take(self, response_id: str, part: Part, now_ms: Ms) -> None:
+        """Something of a reply was made; what comes for one that is over is left."""
+        response = self._open
+        if response is None or response.growth is None or response.response_id != response_id:
+            return
+        was_idle = not response.steps
+        match part:
+            case Piece():
+                self._grow(response, response.growth, part, now_ms)
+            case ToolRequest():
+                response.calls.append(part)
+                if self._settings.speaks.voices_arguments:
+                    self._call(response)
+            case Made():
+                response.growth = None
+                response.steps.extend(self._rest(response, now_ms))
+            case Failed():
+                response.growth, response.failed = None, part
+                response.steps.extend(self._rest(response, now_ms))
+        if response.steps and was_idle:
+            self._agenda.at(response.steps[0].at_ms, partial(self._go_on, response))
+
+    def _grow(self, response: _Response, growth: Growth, piece: Piece, now_ms: Ms) -> None:
+        """Let a piece follow what there is; of that, what has not left yet leaves when it would have anyway."""
+        so_far = response.utterance
+        response.utterance = made = Utterance.of(piece, self.output_format, so_far)
+        left_ms = response.speech[0].streamed_ms if response.speech else 0
+        has_begun = response.speech is not None or bool(response.steps)
+        begin = [] if has_begun else [Timed(now_ms, Step.BEGIN)]
+        pending = [timed for timed in response.steps if timed.step is not Step.CHUNK]
+        leaves = growth.leaves(left_ms, made.audio_ms, now_ms, is_dry=not response.steps, settings=self._settings)
+        response.steps = deque([*begin, *pending, *(Timed(at_ms, Step.CHUNK) for at_ms in leaves)])
+        if response.speech is not None:
+            self._history.grow(response.speech[0].item_id, made)
+
+    def _rest(self, response: _Response, now_ms: Ms) -> list[Timed]:
+        """What is still to be done once the last piece is there."""
+        last_ms = response.steps[-1].at_ms if response.steps else now_ms
+        speaks = response.utterance is not None
+        calls = [Timed(last_ms, Step.CALL)] * len(response.calls)
+        done_ms = last_ms + self._common.rng.randint(*self._settings.done_after_ms) if speaks else last_ms
+        return [*([Timed(last_ms, Step.END)] if speaks else []), *calls, Timed(done_ms, Step.DONE)]
 
     # --- giving it out
 
     def _go_on(self, response: _Response, now_ms: Ms) -> None:
         """Take the steps that are due, unless the response was ended meanwhile."""
-        while self._open is response and response.steps[0].at_ms <= now_ms:
+        while self._open is response and response.steps and response.steps[0].at_ms <= now_ms:
             self._take(response, response.steps.popleft().step, now_ms)
-        if self._open is response:
+        if self._open is response and response.steps:
             self._agenda.at(response.steps[0].at_ms, partial(self._go_on, response))
 
     def _take(self, response: _Response, step: Step, now_ms: Ms) -> None:
@@ -171,15 +252,15 @@ class Replies:
             case Step.CHUNK:
                 self._send_chunk(response, now_ms)
             case Step.END:
-                self._end_speech(response, "completed")
+                self._end_speech(response, "incomplete" if response.failed else "completed")
             case Step.CALL:
                 self._call(response)
             case Step.DONE:
-                self._close(response, "completed", None, now_ms)
+                self._close(response, "failed" if response.failed else "completed", None, now_ms)
 
     def _begin_speech(self, response: _Response, now_ms: Ms) -> None:
         assert response.utterance is not None
-        tool = response.reply.tool.name if response.reply.tool else None
+        tool = response.calls[0].name if response.calls else response.called
         spoken = Spoken(ItemId(self._common.names.next("item")), response.utterance, now_ms, tool=tool)
         output = self._next_output(response, spoken.item_id)
         response.speech = spoken, output, self._history.speak(spoken)
@@ -203,8 +284,8 @@ class Replies:
         response.items.append(self._teller.speech_ended(output, spoken.utterance.text, status, previous))
 
     def _call(self, response: _Response) -> None:
-        request = response.reply.tool
-        assert request is not None
+        request = response.calls.popleft()
+        response.called = request.name
         tool_call_id = ToolCallId(self._common.names.next("call", self._settings.speaks.profile.call_id_max))
         item = ToolRequested(ItemId(self._common.names.next("item")), tool_call_id, request.name, request.arguments)
         call = wire_item(item)
@@ -224,6 +305,8 @@ class Replies:
         response = self._open
         if response is None or response_id not in (None, response.response_id):
             return Refusal("response_cancel_not_active", "Cancellation failed: no active response found")
+        if response.growth is not None and self._common.errands is not None:
+            self._common.errands.drop(response.response_id)
         if response.speech is not None:
             spoken = response.speech[0]
             self._history.cut(spoken.item_id, spoken.streamed_ms)
@@ -241,7 +324,8 @@ class Replies:
 
     def _close(self, response: _Response, status: str, reason: str | None, now_ms: Ms) -> None:
         self._open = None
-        self._teller.response_done(response.heading, status, tuple(response.items), reason)
+        failed = response.failed if status == "failed" else None
+        self._teller.response_done(response.heading, status, tuple(response.items), reason, failed)
         if status == "completed":
             self.when_heard(max(now_ms, self.audible_until_ms))
         for delay_ms, action in self._when_done:

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     import random
 
     from callwright.sim.models import HistoryItem, Model
+    from callwright.sim.server.errands import Errand, Part
     from callwright.sim.speech import Pcm, Recording
 
 CLOSED_BY_CLIENT = (1000, "")
@@ -76,19 +77,21 @@ class ServerSession:
     """The server's side of one connection.
 
     ``speech`` holds the lines that ``model`` speaks by, and ``ear`` knows the lines that can be heard. All chance comes
-    from ``rng``. ``samples`` is where another world may do without them.
+    from ``rng``. ``samples`` is where another world may do without them. Without a model the session has ``errands``:
+    whoever owns it brings words and replies, and ``ear`` tells kinds of sound alone.
     """
 
     def __init__(
         self,
-        model: Model,
+        model: Model | None,
         speech: Mapping[str, Recording],
         ear: Hearing,
         rng: random.Random,
         settings: ServerSettings | None = None,
         samples: Samples = REAL,
     ) -> None:
-        self._common = common = Common.for_session(settings or ServerSettings(), rng, samples)
+        has_errands = model is None
+        self._common = common = Common.for_session(settings or ServerSettings(), rng, samples, has_errands=has_errands)
         self._config = Config.default(common.settings)
         self._session_id = common.names.next("sess")
         self._replies = Replies(model, speech, common)
@@ -164,6 +167,29 @@ class ServerSession:
     def outgoing(self) -> list[bytes]:
         """The messages for the client since the last time, in order."""
         return self._common.teller.drain()
+
+    # --- its errands
+
+    def errands(self) -> list[Errand]:
+        """What is to be found out or made since the last time, in order; always nothing for one with a model."""
+        return [] if self._common.errands is None else self._common.errands.take()
+
+    def take_words(self, item_id: ItemId, text: str, now_ms: Ms) -> None:
+        """An errand is run: these are the words of a turn; empty if there were none."""
+        self.tick(now_ms)
+        if self.closing is None:
+            self._turns.take_words(item_id, text, now_ms)
+            self.tick(now_ms)
+
+    def take_part(self, response_id: str, part: Part, now_ms: Ms) -> None:
+        """Something was made of a reply, or no more will be."""
+        self.tick(now_ms)
+        if self.closing is None:
+            if not self._outside.take(response_id, part, now_ms):
+                self._replies.take(response_id, part, now_ms)
+            self.tick(now_ms)
+
+    # --- what is told by itself
 
     def _tell_created(self, _now_ms: Ms) -> None:
         self._common.teller.tell(SessionCreated(session=self._config.told(self._session_id)))
@@ -264,6 +290,8 @@ class ServerSession:
             self._silence = (b"", 0)
         self._config = config
         self._turns.configure(config)
+        if self._common.errands is not None:
+            self._common.errands.session = config.session
         self._replies.output_format = config.output_format
         told_ms = max(now_ms, self._created_ms) + self._common.settings.update_takes_ms
         self._common.agenda.at(told_ms, partial(self._tell_updated, config))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import random
 
     from callwright.sim.models import Clip
+    from callwright.sim.server.errands import Piece
     from callwright.sim.server.settings import ServerSettings
 
 OUTPUT_HZ = PCM16_24K.rate_hz
@@ -53,6 +54,17 @@ class Utterance:
     def audio_ms(self) -> Ms:
         """Length of the audio; a started millisecond counts."""
         return -(-len(self.audio) // self.format.bytes_per_ms)
+
+    @staticmethod
+    def of(piece: Piece, audio_format: AudioFormat, before: Utterance | None = None) -> Utterance:
+        """A piece of a reply, behind what there was ``before``; it is filled up to a whole millisecond."""
+        samples = resample(np.pad(piece.pcm, (0, -len(piece.pcm) % PER_MS)), RATE_HZ, audio_format.rate_hz)
+        audio = ENCODE[audio_format.encoding](samples)
+        if before is None:
+            return Utterance((), piece.words, audio, audio_format)
+        shift_ms = before.audio_ms
+        words = [Word(word.text, word.start_ms + shift_ms, word.end_ms + shift_ms) for word in piece.words]
+        return Utterance((), (*before.words, *words), before.audio + audio, audio_format)
 
     def between(self, from_ms: Ms, to_ms: Ms) -> bytes:
         """A piece of the audio."""
@@ -124,6 +136,22 @@ def timeline(
         steps.append(Timed(call_ms, Step.CALL))
         done_ms = max(done_ms, call_ms)
     return [*sorted(steps, key=lambda timed: timed.at_ms), Timed(done_ms, Step.DONE)]
+
+
+@dataclass(slots=True)
+class Growth:
+    """When the pieces of a reply leave that is still being made, as `timeline` has it for one that is there."""
+
+    first_ms: Ms = 0
+    """When the first would have left, had it never run dry."""
+
+    def leaves(self, from_ms: Ms, to_ms: Ms, now_ms: Ms, *, is_dry: bool, settings: ServerSettings) -> list[Ms]:
+        """The instants for the audio between these two, which is all that is to leave; ``is_dry``: none was."""
+        chunk, lead = settings.chunk_ms, settings.lead_ms
+        dues = [int(max(0, at + chunk // 2 - lead) / settings.pace) for at in range(from_ms, to_ms, chunk)]
+        if is_dry and dues:
+            self.first_ms = max(self.first_ms, now_ms - dues[0])
+        return [self.first_ms + due_ms for due_ms in dues]
 
 
 class _Stall(NamedTuple):

@@ -13,7 +13,7 @@ import msgspec
 from callwright.ids import ItemId
 from callwright.wire.codec import encode
 from callwright.wire.items import ContentPart, FunctionCallItem, Item, MessageItem
-from callwright.wire.objects import ErrorDetail, RateLimit, Response, StatusDetails
+from callwright.wire.objects import ErrorDetail, PartialError, RateLimit, Response, StatusDetails
 from callwright.wire.server import (
     ConversationItemAdded,
     ConversationItemDone,
@@ -38,6 +38,7 @@ from callwright.wire.server import (
 )
 
 if TYPE_CHECKING:
+    from callwright.sim.server.errands import Failed
     from callwright.sim.server.history import Refusal
 
 
@@ -146,9 +147,19 @@ class Teller:
         """What is left of the account's rate limits; nothing is ever held to them."""
         self.tell(RateLimitsUpdated(rate_limits=_LIMITS))
 
-    def response_done(self, heading: Heading, status: str, output: tuple[Item, ...], reason: str | None) -> None:
+    def response_done(
+        self,
+        heading: Heading,
+        status: str,
+        output: tuple[Item, ...],
+        reason: str | None,
+        failed: Failed | None = None,
+    ) -> None:
         """A response has ended."""
         details = StatusDetails(type=status, reason=reason) if reason else None
+        if failed is not None:
+            error = PartialError(type="server_error", code=failed.code, message=failed.message)
+            details = StatusDetails(type=status, error=error)
         self.tell(ResponseDone(response=self._response(heading, status, output, details)))
 
     def _response(self, heading: Heading, status: str, output: tuple[Item, ...], why: StatusDetails | None) -> Response:
