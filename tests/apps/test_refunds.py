@@ -31,6 +31,9 @@ NAMES = sorted(path.name.removesuffix(".yaml") for path in SCENARIOS.iterdir() i
 WITH_BASELINE = [name for name in NAMES if "\nbefore:" in (SCENARIOS / f"{name}.yaml").read_text("utf-8")]
 """Told by the text: whoever runs other tests need not read every scenario."""
 
+FOLLOW = ("AudioReceived", "ResponseEnded")
+"""What comes after a call in its response."""
+
 
 @cache
 def scenario(name: str) -> Scenario:
@@ -70,6 +73,24 @@ def test_its_baseline_fails_as_it_says(name: str) -> None:
     before = scenario(name).before
     assert before is not None
     assert failed(call(name, client=before.client)) == sorted(before.must_fail)
+
+
+@pytest.mark.parametrize("name", ["did-it-go-through", "wrong-card", "partial", "two-orders"])
+def test_an_attempt_is_on_record_before_a_sample_of_its_holding_line_and_before_its_response_ends(name: str) -> None:
+    """At most 50 ms after the model's call."""
+    rows = [json.loads(row) for row in call(name).trace.splitlines()]
+    kinds = [(row[2], row[3]) for row in rows if row[1] == "on"]
+    times_ms = [row[0] for row in rows if row[1] == "on"]
+    created = {fields["tool_call_id"] for kind, fields in kinds if '"asked":"created"' in fields.get("output", "")}
+    assert created
+    for at, (_, fields) in enumerate(kinds):
+        if kinds[at][0] == "ToolCalled" and fields["tool_call_id"] in created:
+            follows = kinds[at:]
+            own = [number for number, each in enumerate(follows) if each[1].get("response_id") == fields["response_id"]]
+            first = {kind: next(number for number in own if follows[number][0] == kind) for kind in FOLLOW}
+            running = next(number for number, each in enumerate(follows) if '"running"' in json.dumps(each))
+            assert times_ms[at + running] - times_ms[at] <= 50
+            assert running < min(first.values())
 
 
 def test_the_same_seed_makes_the_same_call_and_the_same_book() -> None:
