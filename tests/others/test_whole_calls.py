@@ -1,37 +1,48 @@
-"""A client that was written by others takes a whole call on the local server, as it is."""
+"""Clients that others wrote take whole calls on the local server, as they are: a tool, a barge-in, a goodbye.
+
+All calls are played at the same time, on one event loop: a call takes as long as people talk.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from dataclasses import replace
-from importlib import resources
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import pytest
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
+from scripts.other_clients import QUICK, AgentsClient, on_a_line_for, take_beside
 
 from callwright.apps.hotel import desk
 from callwright.audio.resample import resample
-from callwright.measure.figures import METRICS
-from callwright.sim.agents import tools_of
-from callwright.sim.scenario import load_scenario
+from callwright.cli.options import Setup
+from callwright.cli.playing import make_plan
+from callwright.measure.figures import CallFigures, measure_call
+from callwright.sim.models import AgentSaid, ToolAnswered
+from callwright.sim.record import CallRecord
 from callwright.sim.server.websocket import RealtimeServer
 from callwright.sim.speech import Speech
 from callwright.sim.world import Options, make_session
 
-HOTEL = Path(str(resources.files("callwright.apps.hotel")))
 TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
-SPEECH = Speech.load(HOTEL / "speech")
 FRAME = bytes(960)
+
+
+# --- the official client
 
 
 def spoken(line: str) -> bytes:
     """A recorded line as PCM16 at 24 kHz."""
-    pcm = SPEECH[line].pcm
+    pcm = Speech.load(booking("polyai").speech)[line].pcm
     return resample(pcm, 16_000, 24_000).astype("<i2").tobytes()
+
+
+def booking(dialect: str) -> Any:
+    scenario = make_plan("booking", Setup(dialect=dialect)).scenario
+    return replace(scenario, rates={"forgets_notice": 1})
 
 
 class Caller:
@@ -120,6 +131,50 @@ def _last_said(events: list[Any]) -> str:
     return ([""] + [done.transcript for done in of(events, "response.output_audio_transcript.done")])[-1]
 
 
+async def official_call(dialect: str) -> list[Any]:
+    scenario, options = booking(dialect), Options(dialect=dialect)
+    async with RealtimeServer(lambda: make_session(scenario, 1, options), key="sk-test") as server:
+        client = AsyncOpenAI(api_key="sk-test", websocket_base_url=server.url.removesuffix("/realtime"))
+        async with client, client.realtime.connect(model="any") as connection:
+            return await asyncio.wait_for(Call(connection, SESSIONS[dialect]).run(), 30)
+
+
+# --- the agents that are built on it
+
+
+@dataclass(frozen=True)
+class AgentsCall:
+    record: CallRecord
+    client: AgentsClient
+    figures: CallFigures
+
+    @property
+    def told(self) -> list[str]:
+        """The kinds of events that it was told."""
+        return [event["type"] for event in self.client.events]
+
+
+async def agents_call(dialect: str, client: str) -> AgentsCall:
+    plan = make_plan(str(QUICK), Setup(dialect=dialect))
+    scenario = on_a_line_for(plan.scenario, dialect)
+    (record,), (made,) = await take_beside(scenario, 1, plan.setup.options, [client])
+    return AgentsCall(record, made, measure_call(record, scenario.lines))
+
+
+@cache
+def calls() -> tuple[dict[str, list[Any]], dict[str, AgentsCall]]:
+    async def all_at_once() -> Any:
+        return await asyncio.gather(
+            official_call("polyai"),
+            official_call("openai"),
+            agents_call("polyai", "openai-agents, marks"),
+            agents_call("openai", "openai-agents"),
+        )
+
+    polyai, openai, agents_polyai, agents_openai = asyncio.run(all_at_once())
+    return {"polyai": polyai, "openai": openai}, {"polyai": agents_polyai, "openai": agents_openai}
+
+
 @pytest.mark.parametrize(
     ("dialect", "statuses", "history"),
     [("polyai", ["cancelled", "completed"], "One moment,-"), ("openai", ["completed", "completed"], None)],
@@ -127,17 +182,7 @@ def _last_said(events: list[Any]) -> str:
 def test_the_official_client_takes_a_call_with_a_tool_and_a_barge_in(
     dialect: str, statuses: list[str], history: str | None
 ) -> None:
-    options = Options(dialect=dialect)
-    scenario = load_scenario(HOTEL / "scenarios" / "booking.yaml", tools_of, METRICS).in_dialect(dialect)
-    scenario = replace(scenario, rates={"forgets_notice": 1})
-
-    async def call() -> list[Any]:
-        async with RealtimeServer(lambda: make_session(scenario, 1, options), key="sk-test") as server:
-            client = AsyncOpenAI(api_key="sk-test", websocket_base_url=server.url.removesuffix("/realtime"))
-            async with client, client.realtime.connect(model="any") as connection:
-                return await asyncio.wait_for(Call(connection, SESSIONS[dialect]).run(), 30)
-
-    events = asyncio.run(call())
+    events = calls()[0][dialect]
     assert not of(events, "error")
     (called,) = of(events, "response.function_call_arguments.done")
     assert called.name == "look_up_booking"
@@ -149,3 +194,28 @@ def test_the_official_client_takes_a_call_with_a_tool_and_a_barge_in(
     assert "Okafor" in heard.transcript
     assert "breakfast" in answer.transcript
     assert _last_said(events).startswith("We serve breakfast")
+
+
+@pytest.mark.parametrize("dialect", ["polyai", "openai"])
+def test_the_agents_session_takes_a_call_with_a_tool_a_barge_in_and_a_goodbye(dialect: str) -> None:
+    call = calls()[1][dialect]
+    assert (call.record.error, call.figures.void, call.record.ended_by) == (None, None, "agent")
+    looked_up = next(item for item in call.record.history if isinstance(item, ToolAnswered))
+    assert "Smith" in looked_up.output
+    assert call.figures.values["goodbye_played"] == (1,)
+    assert call.record.truncations
+    assert not any(truncation.is_refused for truncation in call.record.truncations)
+    assert {"conversation.item.truncated", "conversation.item.retrieved"} <= set(call.told)
+    assert [item.is_cut for item in call.record.history if isinstance(item, AgentSaid)].count(True) == 1
+
+
+def test_the_agents_session_is_told_of_no_error_where_its_own_protocol_is_spoken() -> None:
+    assert calls()[1]["openai"].client.problems == []
+
+
+def test_a_server_that_refuses_the_agents_session_its_configuration_takes_one_in_a_raw_message() -> None:
+    call = calls()[1]["polyai"]
+    codes = [problem.partition(":")[0] for problem in call.client.problems]
+    assert codes[:2] == ["unsupported_parameter"] * 2
+    assert set(codes[2:]) <= {"response_cancel_not_active"}
+    assert call.told.count("session.updated") == 1
