@@ -76,6 +76,7 @@ def test_a_refused_field_voids_the_whole_update_and_is_never_sent(name: str, pat
     session = {"type": "realtime", "instructions": "Lost.", **only(path)}
     client = Client(settings=SETTINGS[name], is_ready=False)
     client.send("session.update", event_id="u", session=session)
+    client.advance(300)
     error = client.error()
     assert (error["code"], error["event_id"]) == ("unsupported_parameter", "u")
     assert error["param"].startswith(f"session.{'.'.join(path)}")

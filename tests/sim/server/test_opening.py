@@ -19,6 +19,24 @@ from callwright.sim.speech import PER_MS, RATE_HZ
 LINE = speech()["ask-pool"]
 SLOW = replace(EXACT, ready_after_ms=(2_000, 2_000))
 
+# --- what is told
+
+
+def test_nothing_is_told_before_the_session_itself():
+    client = Client(is_ready=False, settings=SLOW)
+    client.configure(tool_choice="auto")  # which this dialect refuses
+    client.say("ask-pool")
+    assert [event["type"] for event in client.events][:3] == ["session.created", "error", STARTED]
+    assert client.the("error").at_ms == client.the("session.created").at_ms
+
+
+def test_a_session_that_ends_before_it_is_told_says_why():
+    client = Client(is_ready=False, settings=replace(SLOW, takes_calls=False, closes_on_calls=True))
+    client.send("conversation.item.create", item={"type": "function_call", "name": "any", "arguments": "{}"})
+    assert [event["type"] for event in client.events] == ["error"]
+    assert client.server.closing is not None
+
+
 # --- what is heard
 
 

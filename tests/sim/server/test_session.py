@@ -83,6 +83,7 @@ def test_only_what_an_update_names_changes():
 def test_c105_an_update_with_an_unsupported_field_applies_nothing(session, field):
     client = Client(is_ready=False)
     client.send("session.update", event_id="u", session={"type": "realtime", "instructions": "Lost.", **session})
+    client.advance(300)
     assert (client.error()["code"], client.error()["event_id"]) == ("unsupported_parameter", "u")
     assert field in client.error()["param"]
     client.configure()
@@ -107,6 +108,7 @@ def test_c105_an_update_with_an_unsupported_field_applies_nothing(session, field
 def test_c116_an_update_with_a_wrong_value_applies_nothing(session):
     client = Client(is_ready=False)
     client.send("session.update", session={"instructions": "Lost.", **session})
+    client.advance(300)
     assert client.error()["code"] == "invalid_value"
     client.wait(400)
     assert not client.of("session.updated")

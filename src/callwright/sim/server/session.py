@@ -192,7 +192,7 @@ class ServerSession:
     # --- what is told by itself
 
     def _tell_created(self, _now_ms: Ms) -> None:
-        self._common.teller.tell(SessionCreated(session=self._config.told(self._session_id)))
+        self._common.teller.open(SessionCreated(session=self._config.told(self._session_id)))
 
     def _tell_updated(self, config: Config, _now_ms: Ms) -> None:
         self._common.teller.tell(SessionUpdated(session=config.told(self._session_id)))
@@ -214,6 +214,7 @@ class ServerSession:
         """End the session; nothing happens in it afterwards."""
         self._replies.cancel(now_ms, "client_cancelled")
         self._common.agenda.clear()
+        self._common.teller.open()
         self.closing = closing
 
     # --- the client's events

@@ -94,18 +94,29 @@ class Output(NamedTuple):
 
 
 class Teller:
-    """Encodes events and holds them until they are fetched."""
+    """Encodes events and holds them until they are fetched; the first that is told is the session's own."""
 
     def __init__(self, conversation_id: str, *, with_items: bool) -> None:
         self._conversation_id = conversation_id
         self._with_items = with_items
         self._outgoing: list[bytes] = []
+        self._is_open = False
         self._count = 0
 
     def drain(self) -> list[bytes]:
-        """What was told since the last time, in order."""
+        """What was told since the last time, in order; nothing before the session is open."""
+        if not self._is_open:
+            return []
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
+
+    def open(self, first: ServerEvent | None = None) -> None:
+        """The session is told to its client, or ends before it was; what it has said to him already comes behind."""
+        early, self._outgoing = self._outgoing, []
+        self._is_open = True
+        if first is not None:
+            self.tell(first)
+        self._outgoing += early
 
     def tell(self, event: ServerEvent) -> None:
         """Send an event."""
