@@ -54,6 +54,12 @@ async def raises(ctx: cw.Context[dict[str, int]]) -> str:
 
 
 @desk.tool
+async def quotes(ctx: cw.Context[dict[str, int]], order: str) -> str:
+    """Raise, and quote what it was asked."""
+    raise LookupError(f"there is no order {order}")
+
+
+@desk.tool
 async def raises_later(ctx: cw.Context[dict[str, int]]) -> str:
     """Raise after two seconds."""
     await asyncio.sleep(2)

@@ -32,6 +32,7 @@ from callwright.ledger.operation import Actor
 from callwright.ledger.rows import operation_id
 from callwright.runtime.answers import facts_of, in_doubt, not_asked, output_of, withdrawn
 from callwright.runtime.dispatcher import Ledger
+from callwright.runtime.problems import Whole
 
 PROPOSE_MS: Final[Ms] = 5_000
 """How long the ledger may take to note a wish; after it the model is told that this is not known."""
@@ -146,7 +147,7 @@ class Actions:
             self._claim_facts(action.kind, Milestone.REQUESTED, action.must_hear, terms)
         except Exception as problem:  # a mistake of the app's, in a function of its own or in its terms
             _log.error("action %s planned what cannot be told: %s", tool.name, type(problem).__name__)
-            _log.debug("action %s planned what cannot be told", tool.name, exc_info=problem)
+            _log.debug("action %s planned what cannot be told\n%s", tool.name, Whole(problem))
             return Output(ToolOutcome.RAISED, not_asked("it could not be planned"), True, type(problem).__name__)
         wish = Ask(
             action.kind, slot, party, action.provider, terms, action.authority, action.must_hear, is_waited_for=True
@@ -157,7 +158,7 @@ class Actions:
                 answer = await self._ledger.propose(wish)
         except Exception as problem:  # whatever a store does, the caller gets an answer
             _log.error("action %s: the ledger raised %s", tool.name, type(problem).__name__)
-            _log.debug("action %s: the ledger raised", tool.name, exc_info=problem)
+            _log.debug("action %s: the ledger raised\n%s", tool.name, Whole(problem))
             return Output(ToolOutcome.RAISED, in_doubt(), True, type(problem).__name__)
         fact = answer.fact
         if self._waits and fact is not None:
@@ -230,7 +231,7 @@ class Actions:
             every = await self._ledger.snapshot(party)
             untold = [fact.op_id for fact in await self._ledger.untold(party)]
         except Exception as problem:
-            _log.debug("what the caller asked for earlier cannot be read", exc_info=problem)
+            _log.debug("what the caller asked for earlier cannot be read\n%s", Whole(problem))
             self._note(f"what the caller asked for earlier cannot be read from the ledger ({type(problem).__name__})")
             return
         self._ours.update(dict.fromkeys(untold))
@@ -298,5 +299,5 @@ class Actions:
         try:
             await verb
         except Exception as problem:
-            _log.debug("the ledger raised", exc_info=problem)
+            _log.debug("the ledger raised\n%s", Whole(problem))
             self._note(f"the ledger could not keep what was told ({type(problem).__name__})")

@@ -41,8 +41,9 @@ from callwright.runtime.head import written_plan
 from callwright.runtime.kept import Kept, notices_of
 from callwright.runtime.keys import Keypad
 from callwright.runtime.modelside import ModelSide, configuration, verbs
+from callwright.runtime.problems import Whole, kind_and_place
 from callwright.runtime.recorder import recorder_of
-from callwright.runtime.tools import ToolRunner, kind_and_place
+from callwright.runtime.tools import ToolRunner
 from callwright.runtime.trace import Trace
 from callwright.runtime.uplink import HOLD_MS, Uplink
 from callwright.runtime.watch import SILENT_LINE_MS, FrameWatch, Loudness
@@ -387,7 +388,7 @@ class Call:
         """End the call by a mistake, or by what a line or a connection raised."""
         if self.ended.done():
             _log.error("after the end of the call: %s", kind_and_place(problem))
-            _log.debug("after the end of the call", exc_info=problem)
+            _log.debug("after the end of the call\n%s", Whole(problem))
         else:
             self.ended.set_exception(problem)
 

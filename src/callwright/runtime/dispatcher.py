@@ -41,6 +41,7 @@ from callwright.ledger.sending import Act, Next
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.ledger.store import MemoryStore, Store
 from callwright.runtime.outbox import OutboxFile
+from callwright.runtime.problems import Whole, kind_and_place
 
 T = TypeVar("T")
 log = logging.getLogger("callwright.ledger")
@@ -165,7 +166,8 @@ class Dispatcher:
         if self._news.pop(op_id).is_set():
             self._tend(op_id)
         elif not task.cancelled() and (problem := task.exception()) is not None:
-            log.error("operation %s is no longer tended", op_id, exc_info=problem)
+            log.error("operation %s is no longer tended: %s", op_id, kind_and_place(problem))
+            log.debug("operation %s is no longer tended\n%s", op_id, Whole(problem))
 
     async def _until_it_rests(self, op_id: str) -> None:
         news = self._news[op_id]

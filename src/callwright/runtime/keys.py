@@ -22,6 +22,7 @@ from callwright.declare.tools import Facts
 from callwright.errors import Refuse, UsageError
 from callwright.ids import ItemId, MarkId, Ms, ToolCallId
 from callwright.runtime.downlink import Downlink
+from callwright.runtime.problems import Whole
 
 ITEM: Final = "keys "
 """Keys that are played as tones are an item, and have a mark, whose names begin with this: no id of a server's does."""
@@ -131,7 +132,7 @@ class Keypad:
             await own_way.press_keys(keys)
         except Exception as problem:  # a carrier's client may raise anything; the call goes on, and the model is told
             self._note(f"the line could not press keys ({type(problem).__name__})")
-            _log.debug("the line could not press keys", exc_info=problem)
+            _log.debug("the line could not press keys\n%s", Whole(problem))
             self._handle(on.KeysPressed(has_failed=True))
         else:
             self._handle(on.KeysPressed())

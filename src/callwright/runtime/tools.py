@@ -1,7 +1,8 @@
 """Runs the tools of one call, beside its audio and never in its way.
 
 Every started tool ends in one ``ToolFinished``, whatever happens to it. The text for the model says what went wrong
-in general, and so does the log: an exception may quote anything, so the whole of it is told at ``DEBUG`` only.
+in general, and so does the log: an exception may quote anything, so the whole of it is told at ``DEBUG`` only, without
+card numbers.
 
 An action's function is run as any other, in the same patience; what it plans goes to the ledger then, and is no longer
 this runner's to stop.
@@ -12,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import traceback
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from typing import Any, Final, Generic
 
@@ -26,6 +26,7 @@ from callwright.errors import Refuse, UsageError
 from callwright.ids import Ms
 from callwright.runtime.actions import Actions, Output
 from callwright.runtime.answers import not_asked, refused_by_the_app
+from callwright.runtime.problems import Whole, kind_and_place
 
 STANDSTILL_MS: Final[Ms] = 200
 """A tool that holds the event loop up for so long is named: ten frames of the caller wait meanwhile."""
@@ -148,7 +149,7 @@ class ToolRunner(Generic[Deps]):
             return Output(ToolOutcome.TIMED_OUT, not_asked(_UNPLANNED) if is_action else _TOO_LONG)
         except Exception as problem:  # a user's tool may raise anything; the caller must still get an answer
             _log.error("tool %s raised %s", command.name, kind_and_place(problem))
-            _log.debug("tool %s raised", command.name, exc_info=problem)
+            _log.debug("tool %s raised\n%s", command.name, Whole(problem))
             raised = type(problem).__name__
             what = f"the tool failed ({raised})"
             return Output(ToolOutcome.RAISED, not_asked(what) if is_action else _problem(what), raised=raised)
@@ -198,12 +199,6 @@ class _Timed(Coroutine[Any, Any, Output]):
             took_ms = round((self._now_s() - began_s) * 1000)
             if took_ms >= STANDSTILL_MS:
                 self._stood_still(took_ms)
-
-
-def kind_and_place(problem: BaseException) -> str:
-    """What may be told of a caught exception at any level: its type and where it was raised, not its text."""
-    *_, (frame, line) = traceback.walk_tb(problem.__traceback__)
-    return f"{type(problem).__name__} at {frame.f_code.co_filename}:{line}"
 
 
 def _told(tool: Tool, result: object) -> Output:
