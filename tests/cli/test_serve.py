@@ -16,6 +16,8 @@ from tests.cli.calling import callwright
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+from callwright.cli.serve import _check_key
+
 
 @contextmanager
 def serving(*options: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
@@ -64,7 +66,8 @@ def test_quiet_tells_of_no_session() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--port", "0", "--host", "192.0.2.1"], "cannot listen on 192.0.2.1"),
+        (["--port", "0", "--host", "192.0.2.1", "--key", "sk-test"], "cannot listen on 192.0.2.1"),
+        (["--key", " "], "the key is empty"),
         (["no-such-scenario"], "no-such-scenario"),
         (["--dialect", "latin"], "latin"),
     ],
@@ -73,3 +76,17 @@ def test_wrong_use_is_named(options: list[str], told: str) -> None:
     result = callwright("serve", *options)
     assert result.exit_code == 2
     assert told in result.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "", "build-7"])
+def test_c151_a_server_that_others_can_reach_asks_for_a_key(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever finds it could talk at its owner's cost."""
+    monkeypatch.delenv("CALLWRIGHT_SERVE_KEY", raising=False)
+    result = callwright("serve", "--port", "0", "--host", host)
+    assert result.exit_code == 2
+    assert "ask for a --key" in result.stderr
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
+def test_a_server_that_others_cannot_reach_needs_none(host: str) -> None:
+    _check_key(host, None)

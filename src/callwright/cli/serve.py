@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import itertools
 import logging
 import signal
@@ -12,6 +13,7 @@ import click
 
 from callwright.cli import options
 from callwright.cli.playing import Plan, make_plan
+from callwright.errors import UsageError
 from callwright.sim.live import fastest_loop
 from callwright.sim.server import ServerSession
 from callwright.sim.server.websocket import RealtimeServer
@@ -23,7 +25,9 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 
 @click.command("serve")
 @click.argument("scenario", default="check-in")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where it listens.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Where it listens: beyond this machine only with a key."
+)
 @click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True, help="0 takes a free one.")
 @options.dialect
 @click.option("--key", envvar="CALLWRIGHT_SERVE_KEY", show_envvar=True, help="The key that clients must show.")
@@ -47,6 +51,7 @@ def command(
     Each session has a seed of its own: S, S+1 and so on. One line for each session that ended goes to standard error,
     without content. Ctrl-C lets open replies end, closes all sessions, and exits with 0.
     """
+    _check_key(host, key)
     setup = options.Setup(dialect=dialect)
     plan = make_plan(scenario, setup)
     make_session(plan.scenario, seed, setup.options)  # what is wrong or slow comes before the first session
@@ -60,6 +65,21 @@ def command(
     server = RealtimeServer(session, host=host, port=port, key=key, sessions_max=sessions)
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
         runner.run(_serve(server, lambda url: _announce(plan, url, key)))
+
+
+def _check_key(host: str, key: str | None) -> None:
+    """Raise UsageError for a server that would let in whoever finds it, or a key that nobody can show."""
+    if key is not None and not key.strip():
+        raise UsageError("the key is empty: give another --key, or none")
+    if key is None and not _is_this_machine(host):
+        raise UsageError(f"--host {host} lets in whoever finds it: ask for a --key (or CALLWRIGHT_SERVE_KEY), too")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 async def _serve(server: RealtimeServer, announce: Callable[[str], None]) -> None:

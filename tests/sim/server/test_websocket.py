@@ -86,16 +86,26 @@ async def no_session_left(server: RealtimeServer) -> None:
         ("/v1/realtime", {"additional_headers": {"Authorization": KEY}}, 401),
     ],
 )
-def test_the_handshake_is_refused_as_the_live_service_refuses_it(
+def test_c151_the_handshake_is_refused_as_the_live_service_refuses_it(
     path: str, options: dict[str, Any], status: int
 ) -> None:
+    """Before there is a session: it costs nothing."""
+
+    made: list[ServerSession] = []
+
+    def counted() -> ServerSession:
+        made.append(session())
+        return made[-1]
+
     async def scene(server: RealtimeServer) -> None:
         with pytest.raises(InvalidStatus) as refused:
             await connect(server.url.removesuffix("/v1/realtime") + path, **options)
         assert refused.value.response.status_code == status
         assert KEY.encode() not in refused.value.response.serialize()
+        assert not server.sessions
 
-    run(scene, lambda: RealtimeServer(session, key=KEY))
+    run(scene, lambda: RealtimeServer(counted, key=KEY))
+    assert not made
 
 
 def test_the_right_key_opens_a_session_with_or_without_a_query() -> None:
