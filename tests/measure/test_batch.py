@@ -39,7 +39,7 @@ def test_the_keys_are_the_same_for_every_scenario() -> None:
     told = summary(run(1))
     assert list(told) == [
         "scenario", "client", "server", "settings", "inputs", "seed", "runs", "held", "trace_sha256", "metrics",
-        "expectations", "behaviors", "void", "censored", "not_scored", "by_seed",
+        "expectations", "behaviors", "void", "censored", "not_scored", "not_judged", "estimated", "by_seed",
     ]  # fmt: skip
     assert json.loads(json.dumps(told)) == told
 

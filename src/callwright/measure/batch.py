@@ -81,8 +81,15 @@ def summarise(
         "not_scored": [
             {"seed": run.seed, "names": list(run.verdict.not_scored)} for run in runs if run.verdict.not_scored
         ],
+        "not_judged": _not_judged(runs),
+        "estimated": [name for name in METRICS if any(name in run.figures.estimated for run in runs)],
         "by_seed": [_one(run) for run in runs],
     }
+
+
+def _not_judged(runs: Sequence[RunResult]) -> dict[str, str]:
+    """What was expected and cannot be judged in a run at least, because the server is not ours, with the reason."""
+    return {name: why for run in runs for name, why in run.verdict.not_judged}
 
 
 def _one(run: RunResult) -> dict[str, object]:
@@ -107,17 +114,27 @@ def runs_shown(runs: Sequence[RunResult], behaviors: Collection[str]) -> dict[st
 
 
 def unshown_reason(scenario: str, runs: Sequence[RunResult], behaviors: Collection[str]) -> str | None:
-    """Why a batch is void of which no run showed one of these behaviors; None for a single call, which is none."""
+    """Why a batch is void of which no run showed one of these behaviors; None for a single call, which is none.
+
+    None, too, for a server that is not ours: its model shows what it will.
+    """
     unshown = [name for name, count in runs_shown(runs, behaviors).items() if not count]
-    if len(runs) < 2 or not unshown:
+    if len(runs) < 2 or not unshown or any(run.figures.is_elsewhere for run in runs):
         return None
     seeds = f"seeds {runs[0].seed} to {runs[-1].seed}"
     return f"VOID {scenario} {seeds}: the model never showed {', '.join(unshown)}, which the scenario sets"
 
 
 def went_as_expected(runs: Sequence[RunResult], must_fail: Collection[str] = ()) -> bool:
-    """Whether every run failed in exactly these names; without any, whether all expectations held. Void never does."""
-    return all(sorted(failure.name for failure in run.verdict.failed) == sorted(must_fail) for run in runs)
+    """Whether every run failed in exactly these names; without any, whether all expectations held. Void never does.
+
+    Names that cannot be judged in a run are left out of it.
+    """
+    return all(
+        sorted(failure.name for failure in run.verdict.failed)
+        == sorted(name for name in must_fail if name not in dict(run.verdict.not_judged))
+        for run in runs
+    )
 
 
 def quantile(values: Sequence[float], percent: int) -> float:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from callwright.claims.facts import ClaimFacts, Milestone, Said, Span, Verdict
 from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import Heard
-from callwright.measure.metric import Aim, Metric
+from callwright.measure.metric import Aim, Elsewhere, Metric
 from callwright.sim.models import ToolRequested
 
 if TYPE_CHECKING:
@@ -178,6 +178,7 @@ EFFECT_METRICS = (
         "the book once all is settled",
         _duplicates,
         _NO_ACTIONS,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "missing_effects",
@@ -186,6 +187,7 @@ EFFECT_METRICS = (
         "the book once all is settled",
         _missing,
         "the scenario expects no effects",
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "untold_at_hangup",
@@ -195,6 +197,7 @@ EFFECT_METRICS = (
         "sum over the book; what settles after the call is untold",
         _untold,
         _NO_ACTIONS,
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "outcomes_lost",
@@ -203,6 +206,7 @@ EFFECT_METRICS = (
         "sum over the untold effects, once all is settled",
         _lost,
         _NO_ACTIONS,
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "false_claims_heard",
@@ -212,6 +216,7 @@ EFFECT_METRICS = (
         "sum over the call's audible replies",
         _false,
         _NO_ACTIONS,
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "corrections_heard",
@@ -220,6 +225,7 @@ EFFECT_METRICS = (
         "sum over the false claims heard",
         _corrections,
         _NO_ACTIONS,
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "asks_per_operation",
@@ -229,6 +235,7 @@ EFFECT_METRICS = (
         _asks,
         _NO_EFFECTS,
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "time_to_truth_ms",
@@ -238,5 +245,6 @@ EFFECT_METRICS = (
         "per effect whose outcome was heard",
         _time_to_truth,
         "no outcome was heard",
+        elsewhere=Elsewhere.ESTIMATED,
     ),
 )

@@ -6,31 +6,31 @@ with that. A figure that a call cannot have (no interruption, no yield) is left 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from callwright.measure import goodbye
 from callwright.measure.effects import EFFECT_METRICS, live_effects
 from callwright.measure.hearing import DELIVERED, Fate, hear_call
 from callwright.measure.hold import HOLD_METRICS
-from callwright.measure.metric import Aim, Metric
+from callwright.measure.metric import Aim, Elsewhere, Lack, Metric, share
 from callwright.measure.pickup import ready_ms
-from callwright.measure.silence import dead_air_ms
 from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
+from callwright.measure.turns import TURN_METRICS
 from callwright.measure.understood import UNDERSTOOD_METRICS
 from callwright.measure.void import script_fault, void_reason
+from callwright.sim.models import CallerSaid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from callwright.ids import ItemId, Ms
-    from callwright.measure.hearing import CallerTurn, HeardCall, Reply
+    from callwright.measure.hearing import HeardCall, Reply
     from callwright.measure.metric import Values
     from callwright.sim.record import CallRecord
     from callwright.sim.speech import Recording
 
-YIELD_WINDOW_MS: Ms = 2_000
 RESTATED_WORDS = 3
 """A run of fewer words that occurs twice is no repetition."""
 
@@ -97,6 +97,20 @@ class CallFigures:
     """Where the client's record and the provider's book do not agree, or a card number was kept."""
     shown: tuple[str, ...] = ()
     """The behaviors of the model that showed."""
+    unjudged: Mapping[str, str] = field(default_factory=dict)
+    """What cannot be judged because the server is not ours, and why: names of `METRICS`, ``heard``, ``not_heard``."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the server was not ours."""
+        return bool(self.unjudged)
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """The figures that rest on where words are supposed to lie."""
+        if not self.is_elsewhere:
+            return ()
+        return tuple(name for name in self.values if METRICS[name].elsewhere is Elsewhere.ESTIMATED)
 
 
 def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
@@ -107,7 +121,8 @@ def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFig
 def figures_of(call: HeardCall) -> CallFigures:
     """All figures of a call that was found in its recording."""
     record = call.record
-    measured = {name: tuple(metric.values(call)) for name, metric in METRICS.items()}
+    unjudged = dict(_unjudged(call))
+    measured = {name: tuple(metric.values(call)) for name, metric in METRICS.items() if name not in unjudged}
     heard, touched = _lines(call)
     return CallFigures(
         values={name: values for name, values in measured.items() if values},
@@ -121,7 +136,23 @@ def figures_of(call: HeardCall) -> CallFigures:
         effects=tuple(effect.text for effect in live_effects(record.book)),
         violations=record.violations,
         shown=record.shown,
+        unjudged=unjudged,
     )
+
+
+def _unjudged(call: HeardCall) -> Iterator[tuple[str, str]]:
+    """What a call on a server that is not ours cannot be held to, and why."""
+    if not call.record.is_elsewhere:
+        return
+    unknown = call.record.unknown
+    is_lacking = {
+        Lack.READ: True,
+        Lack.LINES: True,
+        Lack.CUTS: any(reply.item.item_id in unknown and not reply.outlasted_call for reply in call.replies),
+        Lack.TURNS: any(isinstance(item, CallerSaid) and item.item_id in unknown for item in call.record.history),
+    }
+    lacks = {**{name: metric.lacks for name, metric in METRICS.items()}, "heard": Lack.LINES, "not_heard": Lack.LINES}
+    yield from ((name, lack.value) for name, lack in lacks.items() if lack and is_lacking[lack])
 
 
 def _farewell(call: HeardCall, reply: Reply) -> HeardFarewell:
@@ -147,7 +178,7 @@ def _lines(call: HeardCall) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Agent lines heard whole, and those of which anything arrived, in order of appearance."""
     heard: dict[str, dict[int, None]] = {}
     for reply in call.replies:
-        for (line_id, word), fate in zip(reply.lines, reply.fates, strict=True):
+        for (line_id, word), fate in zip(reply.lines, reply.fates, strict=bool(reply.clips)):
             if fate is not Fate.UNHEARD:
                 heard.setdefault(line_id, {})
             if fate is Fate.WHOLE:
@@ -193,66 +224,6 @@ def _heard_missing(call: HeardCall) -> Values:
 
 def _if_spoken(call: HeardCall, count: int) -> Values:
     return (count,) if call.replies else ()
-
-
-# --- turns
-
-
-def _interruptions(call: HeardCall) -> Iterator[tuple[CallerTurn, Ms]]:
-    """Each true interruption, with the last audible instant of the reply that it was spoken over."""
-    for turn in call.turns:
-        if turn.line.is_interruption and turn.line.overlapped_ms:
-            for reply in call.replies:
-                first_ms, last_ms = reply.played.first_audible_ms, reply.played.last_audible_ms
-                if first_ms is not None and last_ms is not None and first_ms < turn.end_ms and last_ms > turn.onset_ms:
-                    yield turn, last_ms
-                    break
-
-
-def _yield_latency(call: HeardCall) -> Values:
-    return [last_ms - turn.onset_ms for turn, last_ms in _interruptions(call)]
-
-
-def _yield_after_confirmation(call: HeardCall) -> Values:
-    found = []
-    for turn, last_ms in _interruptions(call):
-        told = [each.at_ms for each in call.record.confirmations if turn.onset_ms <= each.at_ms < _next_ms(call, turn)]
-        found += [last_ms - told[0]] if told else []
-    return found
-
-
-def _yield_rate(call: HeardCall) -> Values:
-    return _share([latency <= YIELD_WINDOW_MS for latency in _yield_latency(call)])
-
-
-def _next_ms(call: HeardCall, turn: CallerTurn) -> float:
-    """When the caller's next turn begins."""
-    return min((each.onset_ms for each in call.turns if each.onset_ms > turn.onset_ms), default=float("inf"))
-
-
-def _answers(call: HeardCall) -> Iterator[tuple[CallerTurn, Ms | None]]:
-    """Each turn of the caller, with the start of the reply that began between its onset and the next one's."""
-    starts = sorted(r.played.first_audible_ms for r in call.replies if r.played.first_audible_ms is not None)
-    for turn in call.turns:
-        yield turn, next((at for at in starts if turn.onset_ms <= at < _next_ms(call, turn)), None)
-
-
-def _response_latency(call: HeardCall) -> Values:
-    return [start_ms - turn.end_ms for turn, start_ms in _answers(call) if start_ms is not None]
-
-
-def _response_rate(call: HeardCall) -> Values:
-    return _share([start_ms is not None for _, start_ms in _answers(call)])
-
-
-def _agent_interruption_rate(call: HeardCall) -> Values:
-    starts = [reply.played.first_audible_ms for reply in call.replies]
-    inside = [start for start in starts if start is not None and any(t.onset_ms < start < t.end_ms for t in call.turns)]
-    return (len(inside) / len(call.turns),) if call.turns else ()
-
-
-def _share(happened: Sequence[bool]) -> Values:
-    return (sum(happened) / len(happened),) if happened else ()
 
 
 # --- what is said again
@@ -336,6 +307,7 @@ _TABLE = (
         "per reply that was truncated or ended early at the ear, unless the call ended in it",
         _heard_error,
         "no reply was cut",
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "heard_ms",
@@ -345,6 +317,7 @@ _TABLE = (
         _heard,
         "the agent said nothing",
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "replies_cut",
@@ -354,6 +327,7 @@ _TABLE = (
         _replies_cut,
         "the agent said nothing",
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "unheard_words_in_history",
@@ -362,6 +336,8 @@ _TABLE = (
         "sum over the call's replies, without one that the call ended in",
         _unheard_in_history,
         "the agent said nothing",
+        elsewhere=Elsewhere.ESTIMATED,
+        lacks=Lack.CUTS,
     ),
     Metric(
         "unheard_words_in_transcript",
@@ -370,6 +346,7 @@ _TABLE = (
         "sum over the call's replies",
         _unheard_in_transcript,
         "the agent said nothing",
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "heard_words_missing",
@@ -378,69 +355,9 @@ _TABLE = (
         "sum over the call's replies",
         _heard_missing,
         "the agent said nothing",
+        elsewhere=Elsewhere.ESTIMATED,
     ),
-    Metric(
-        "yield_latency_ms",
-        "ms",
-        "From the caller's first audible sample to the last audible sample, at his ear, of the reply that he speaks"
-        " over. A reply that plays on to its own end counts with that.",
-        "per interruption that lay over audible agent speech",
-        _yield_latency,
-        "nobody talked over the agent",
-    ),
-    Metric(
-        "yield_after_confirmation_ms",
-        "ms",
-        "From the server telling that the caller speaks over a reply to the last audible sample of that at his ear;"
-        " a playback lag that nothing can empty is part of it. Negative where the reply stopped in a pause.",
-        "per interruption that the server confirmed before the caller's next turn",
-        _yield_after_confirmation,
-        "the server confirmed no interruption",
-    ),
-    Metric(
-        "yield_rate",
-        "share",
-        "Interruptions whose yield latency is at most 2.0 s.",
-        "interruptions of a call that lay over audible agent speech",
-        _yield_rate,
-        "nobody talked over the agent",
-        aim=Aim.MORE,
-    ),
-    Metric(
-        "response_latency_ms",
-        "ms",
-        "From the caller's last audible sample to the first audible sample of the reply that begins after his onset and"
-        " before his next one. Negative where the reply begins before he ends.",
-        "per turn of the caller that is answered; murmurs are no turns",
-        _response_latency,
-        "no turn of the caller was answered",
-    ),
-    Metric(
-        "response_rate",
-        "share",
-        "Turns of the caller that are answered before he speaks again.",
-        "turns of a call; murmurs are no turns",
-        _response_rate,
-        "the caller said nothing",
-        aim=Aim.MORE,
-    ),
-    Metric(
-        "agent_interruption_rate",
-        "share",
-        "Replies that begin inside the caller's speech, over the caller's turns; may exceed 1.",
-        "turns of a call; murmurs are no turns",
-        _agent_interruption_rate,
-        "the caller said nothing",
-    ),
-    Metric(
-        "dead_air_ms",
-        "ms",
-        "Longest silence of both sides that the caller's voice begins or the agent's ends: from his turn to the agent's"
-        " next audio, and between the agent's replies. What follows the agent and ends with the caller is his own.",
-        "per call, from the end of the caller's first turn on",
-        lambda call: _known(dead_air_ms(call)),
-        "the caller said nothing, or nothing was audible after it",
-    ),
+    *TURN_METRICS,
     Metric(
         "starts_over",
         "replies",
@@ -449,6 +366,7 @@ _TABLE = (
         "sum over the call's audible replies",
         _starts_over,
         "the agent said nothing",
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "answer_restates",
@@ -458,6 +376,7 @@ _TABLE = (
         "per reply that was cut and that another follows",
         _answer_restates,
         "no reply was cut and followed by another",
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "session_ready_ms",
@@ -466,6 +385,7 @@ _TABLE = (
         "per call; absent if it never was",
         lambda call: _known(call.record.session_ready_ms),
         "the session was never configured",
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "held_sent_ms",
@@ -474,6 +394,7 @@ _TABLE = (
         "per call",
         lambda call: (call.record.held_sent_ms,),
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "pickup_lost_ms",
@@ -484,6 +405,8 @@ _TABLE = (
         "from the opening of the line to the session being ready (the end of the call, if it never was)",
         _pickup_lost,
         "the caller was not audible",
+        elsewhere=Elsewhere.NONE,
+        lacks=Lack.READ,
     ),
     Metric(
         "pickup_lost_words",
@@ -492,6 +415,8 @@ _TABLE = (
         "sum over the caller's lines that began before the session was ready",
         _pickup_lost_words,
         "the caller said nothing before the session was ready",
+        elsewhere=Elsewhere.NONE,
+        lacks=Lack.READ,
     ),
     Metric(
         "goodbyes",
@@ -502,6 +427,7 @@ _TABLE = (
         lambda call: _with_goodbye(call, len(goodbye.heard_farewells(call))),
         _NO_GOODBYE,
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "goodbye_played",
@@ -512,6 +438,7 @@ _TABLE = (
         _goodbye_played,
         _NO_GOODBYE,
         aim=Aim.MORE,
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "goodbye_played_ms",
@@ -521,6 +448,7 @@ _TABLE = (
         _goodbye_played_ms,
         _NO_GOODBYE,
         aim=Aim.MORE,
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "late_talk_over",
@@ -530,6 +458,7 @@ _TABLE = (
         "sum over the call's farewells; murmurs are no turns",
         lambda call: _with_goodbye(call, len(goodbye.hung_up_on(call))),
         _NO_GOODBYE,
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "farewells_repeated",
@@ -538,6 +467,8 @@ _TABLE = (
         "sum over the call's replies after its first farewell",
         lambda call: _with_goodbye(call, goodbye.repeated(call)),
         _NO_GOODBYE,
+        elsewhere=Elsewhere.NONE,
+        lacks=Lack.LINES,
     ),
     Metric(
         "open_after_goodbye_ms",
@@ -547,6 +478,7 @@ _TABLE = (
         lambda call: _known(goodbye.open_after_ms(call)),
         "the agent did not end the call with a goodbye",
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "ai_notice_heard",
@@ -557,6 +489,7 @@ _TABLE = (
         _notice_heard,
         "the agent declares no such words",
         aim=Aim.MORE,
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "tool_calls_kept",
@@ -564,9 +497,10 @@ _TABLE = (
         "Part of the call's tool calls that the server still had in its history, asked for one by one by"
         " `conversation.item.retrieve` before the connection was closed.",
         "per call with `--audit`; absent if the server did not answer for all",
-        lambda call: _share(call.record.tool_calls_kept or ()),
+        lambda call: share(call.record.tool_calls_kept or ()),
         "there was no tool call, or the server was not asked (`--audit`) or did not answer",
         aim=Aim.MORE,
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "connected_s",
@@ -575,6 +509,7 @@ _TABLE = (
         "per call",
         lambda call: (call.record.connected_ms / 1000,),
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "caller_fidelity",
@@ -583,6 +518,7 @@ _TABLE = (
         "per call, void ones included; all other figures leave void calls out",
         lambda call: (0 if script_fault(call) else 1,),
         aim=Aim.MORE,
+        elsewhere=Elsewhere.SAME,
     ),
 )
 

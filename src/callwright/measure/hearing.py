@@ -14,14 +14,15 @@ from callwright.measure.played import Played, audible_bounds_ms, measure_played,
 from callwright.measure.texts import Prefix, follow
 from callwright.sim.ear import Ear, Placement
 from callwright.sim.models import AgentSaid, CallerSaid
+from callwright.sim.placing import doubt_ms
 from callwright.sim.speech import RATE_HZ
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from callwright.ids import ItemId, Ms
     from callwright.measure.played import PlacedClip
-    from callwright.sim.record import CallerLine, CallRecord, SpokenItem
+    from callwright.sim.record import CallerLine, CallRecord, SpokenItem, Streamed
     from callwright.sim.speech import Recording
 
 DELIVERED = 0.9
@@ -88,7 +89,7 @@ class Reply:
 
     @property
     def lines(self) -> list[tuple[str, int]]:
-        """For each word the recorded line that it is from, and its number there."""
+        """For each word the recorded line that it is from, and its number there; none of a reply that is no line."""
         return [(clip.line.id, n) for clip in self.clips for n in range(clip.first_word, clip.end_word)]
 
     @property
@@ -189,7 +190,7 @@ def _reply(
     played = measure_played(item, clips, record.ear, record.recording)
     in_history, in_transcript = history.get(item.item_id, ""), transcript.get(item.item_id, "")
     ended_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
-    fates = tuple(_fates(item, clips, played))
+    fates = tuple(_fates(item, clips, played) if item.sound is None else _supposed(item, item.sound, played))
     shortened = [truncation.item_id for truncation in record.truncations]
     is_left_over = item is record.spoken[-1] and item.item_id not in shortened
     return Reply(item, tuple(clips), played, fates, in_history, in_transcript, ended_ms, is_left_over)
@@ -203,6 +204,19 @@ def _fates(item: SpokenItem, clips: Sequence[PlacedClip], played: Played) -> lis
         found = _found(clip, played) if max(parts) > MISSED else [0.0] * len(parts)
         fates += [_fate(part, share) for part, share in zip(parts, found, strict=True)]
     return fates
+
+
+def _supposed(item: SpokenItem, sound: Streamed, played: Played) -> Iterator[Fate]:
+    """The same where nobody tells when the words lie: of a reply that ends early, those near its end are neutral."""
+    is_cut = item.audio_ms - played.ms >= FRAME_MS
+    for word in item.words:
+        if not played.stretches:
+            yield Fate.UNHEARD
+        elif not is_cut or word.end_ms + doubt_ms(word.end_ms, sound) <= played.ms:
+            yield Fate.WHOLE
+        else:
+            is_behind = word.start_ms - doubt_ms(word.start_ms, sound) >= played.ms
+            yield Fate.UNHEARD if is_behind else Fate.UNDER_CUT
 
 
 def _fate(arrived: float, found: float) -> Fate:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from callwright.claims.presses import claimed_keys
 from callwright.core.keyclaims import CLAIM_MS
 from callwright.measure import goodbye
-from callwright.measure.metric import Aim, Metric
+from callwright.measure.metric import Aim, Elsewhere, Lack, Metric
 from callwright.measure.played import audible_bounds_ms
 from callwright.sim.models import CallerSaid
 from callwright.wire.profiles import PROFILES
@@ -139,6 +139,7 @@ HOLD_METRICS = (
         "sum over the call",
         _of_far(lambda _, far: (len(far.spoken_on_hold),)),
         _CALLED,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "menu_talked_over",
@@ -147,6 +148,7 @@ HOLD_METRICS = (
         "sum over the call's menus",
         _of_far(lambda _, far: _menu_talked_over(far)),
         "there was no menu",
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "keys_pressed",
@@ -156,6 +158,7 @@ HOLD_METRICS = (
         _of_far(lambda _, far: (len(far.book.keys),)),
         _CALLED,
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "keys_not_alone",
@@ -164,6 +167,7 @@ HOLD_METRICS = (
         "sum over the keys heard",
         _of_far(lambda _, far: _keys_not_alone(far)),
         _NO_KEY,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "keys_only_claimed",
@@ -173,6 +177,7 @@ HOLD_METRICS = (
         "sum over the call's replies",
         _of_far(lambda call, far: (len(list(keys_only_claimed(call, far))),)),
         _CALLED,
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "key_after_ms",
@@ -183,6 +188,7 @@ HOLD_METRICS = (
         _of_far(_key_after_ms),
         _NO_KEY,
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "seconds_on_hold",
@@ -193,6 +199,7 @@ HOLD_METRICS = (
         _of_far(lambda _, far: _known(None if far.on_hold_ms is None else far.on_hold_ms / 1000)),
         f"{_NO_KEY} before a person, or before the end of the music",
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "answered_after_ms",
@@ -202,6 +209,7 @@ HOLD_METRICS = (
         "per call that came to a person",
         _of_far(lambda _, far: _known(far.answered_after_ms)),
         f"{_NO_PERSON}, or the agent said nothing to one",
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "introduced_after_ms",
@@ -211,6 +219,7 @@ HOLD_METRICS = (
         "per call that came to a person",
         _of_far(_introduced_after_ms),
         f"{_NO_PERSON}, or one did not hear from the agent that it is a machine",
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "spoke_before_beep_ms",
@@ -219,6 +228,7 @@ HOLD_METRICS = (
         "sum over the call, from its beginning",
         _of_far(lambda _, far: _spoke_before_beep_ms(far)),
         _NO_VOICEMAIL,
+        elsewhere=Elsewhere.SAME,
     ),
     Metric(
         "message_share",
@@ -230,6 +240,7 @@ HOLD_METRICS = (
         _of_far(_message_share),
         f"{_NO_VOICEMAIL}, or the agent called no tool that ends the call",
         aim=Aim.MORE,
+        elsewhere=Elsewhere.ESTIMATED,
     ),
     Metric(
         "music_turns",
@@ -239,5 +250,7 @@ HOLD_METRICS = (
         _of_far(_music_turns),
         "the far end played no music",
         aim=Aim.NEITHER,
+        elsewhere=Elsewhere.WIRE,
+        lacks=Lack.TURNS,
     ),
 )

@@ -56,7 +56,7 @@ class Arrival:
     arrived: tuple[bool, ...]
     """For each frame of 20 ms from the opening of the line on; what comes after the last is not known, and not lost."""
     is_known: bool
-    """The caller was audible, so that it could be told."""
+    """The caller was audible and the server tells what it read, so that it could be told."""
 
     def lost_ms(self, from_ms: float, to_ms: float) -> float:
         """How much of what he sent in this time was lost."""
@@ -78,6 +78,8 @@ def ready_ms(record: CallRecord) -> Ms:
 
 def find_arrival(record: CallRecord) -> Arrival:
     """Look for what was sent of the caller before the session was ready, and of what he was saying then."""
+    if record.first_audio is None:
+        return Arrival((), is_known=False)
     before = [line.ended_ms for line in record.caller_lines if line.started_ms < ready_ms(record)]
     wanted = -(-max([FRAME_MS, ready_ms(record), *before]) // FRAME_MS)
     sound = record.recording

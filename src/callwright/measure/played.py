@@ -1,7 +1,8 @@
 """How much of a reply reached the caller's ear, measured from samples.
 
-The line's books say where in the recording a reply should be; its recorded lines say how it should sound there. For
-every span of the books the two are brought into step (within 5 ms), and the last sample that still agrees is the end:
+The line's books say where in the recording a reply should be; its recorded lines, or what came of it from a server that
+is not ours, say how it should sound there. For every span of the books the two are brought into step (within 5 ms), and
+the last sample that still agrees is the end:
 
 ```
 line's books   |------- from_ms .. to_ms -------|
@@ -80,7 +81,8 @@ class Played:
     """Instant of its first audible sample at the ear; None when nothing of it was audible."""
     last_audible_ms: Ms | None
     audible: tuple[Samples, Samples]
-    """The first audible sample of the whole reply, had all of it arrived, and one past the last."""
+    """The first audible sample of the whole reply, had all of it arrived, and one past the last: of a reply that its
+    server cut and that is no recorded line, where that is estimated to be."""
 
     @property
     def ms(self) -> float:
@@ -124,9 +126,13 @@ def placed_clips(item: SpokenItem, speech: Mapping[str, Recording]) -> list[Plac
 def measure_played(
     item: SpokenItem, clips: Sequence[PlacedClip], spans: Sequence[EarSpan], recording: StereoRecording
 ) -> Played:
-    """Find a reply in the agent's side of the recording, given the line's ``spans`` of the whole call, in order."""
+    """Find a reply in the agent's side of the recording, given the line's ``spans`` of the whole call, in order.
+
+    It is looked for by its recorded lines or, where it has none, by the audio that came from its server.
+    """
     rate_hz = recording.rate_hz
-    reference = _reference(clips, rate_hz)
+    came = item.sound
+    reference = _reference(clips, rate_hz) if came is None else resample(came.samples, came.rate_hz, rate_hz)
     stretches = []
     for span, next_ms in zip_longest(spans, [span.at_ms for span in spans[1:]]):
         if span.item_id == item.item_id:
@@ -143,6 +149,8 @@ def measure_played(
     first_ms, last_ms = (ends_ms[0], ends_ms[-1]) if ends_ms else (None, None)
     wanted = np.flatnonzero(_magnitude(reference) >= AUDIBLE)
     whole = (int(wanted[0]), int(wanted[-1]) + 1) if len(wanted) else (0, 0)
+    if came is not None and not came.is_whole:
+        whole = whole[0], max(whole[1], item.audio_ms * rate_hz // 1000)
     return Played(rate_hz, tuple(stretches), sound, first_ms, last_ms, whole)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from callwright.audio.echo_delay import DelayFinder
-from callwright.measure.metric import Metric
+from callwright.measure.metric import Elsewhere, Lack, Metric
 from callwright.measure.played import AUDIBLE
 from callwright.measure.texts import longest_run, words_of
 
@@ -88,6 +88,8 @@ UNDERSTOOD_METRICS = (
         "sum over the caller turns in history",
         _own_voice,
         _NO_TURN,
+        elsewhere=Elsewhere.WIRE,
+        lacks=Lack.TURNS,
     ),
     Metric(
         "noise_as_caller",
@@ -96,6 +98,8 @@ UNDERSTOOD_METRICS = (
         "sum over the caller turns in history",
         _noise,
         f"nothing else sounded at the caller's end, or {_NO_TURN}",
+        elsewhere=Elsewhere.WIRE,
+        lacks=Lack.TURNS,
     ),
     Metric(
         "echo_self_interrupts",
@@ -105,6 +109,7 @@ UNDERSTOOD_METRICS = (
         "sum over the call's interruptions",
         _echo_self_interrupts,
         "nothing of his room, and no canceller, changed what the microphone was sent",
+        elsewhere=Elsewhere.WIRE,
     ),
     Metric(
         "caller_words_missing",
@@ -113,5 +118,7 @@ UNDERSTOOD_METRICS = (
         "sum over the caller's turns; murmurs are no turns",
         _caller_words_missing,
         "the caller said nothing",
+        elsewhere=Elsewhere.WIRE,
+        lacks=Lack.TURNS,
     ),
 )

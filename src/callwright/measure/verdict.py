@@ -67,6 +67,8 @@ class Verdict:
 
     passed: tuple[str, ...]
     failed: tuple[Failure, ...]
+    not_judged: tuple[tuple[str, str], ...] = ()
+    """What was expected and cannot be judged, because the server is not ours, and why; neither passed nor failed."""
 
     @property
     def not_scored(self) -> tuple[str, ...]:
@@ -80,10 +82,14 @@ def judge(figures: CallFigures, expect: Expected) -> Verdict:
         missing = _CENSORED if is_censored(figures.void) else _VOID
         return Verdict((), (Failure(*missing, figures.void),))
     failures: dict[str, Failure | None] = {}
+    not_judged: dict[str, str] = {}
     for name, failure in _checked(figures, expect):
-        failures[name] = failures.get(name) or failure
+        if name in figures.unjudged:
+            not_judged[name] = figures.unjudged[name]
+        else:
+            failures[name] = failures.get(name) or failure
     passed = tuple(name for name, failure in failures.items() if failure is None)
-    return Verdict(passed, tuple(failure for failure in failures.values() if failure))
+    return Verdict(passed, tuple(failure for failure in failures.values() if failure), tuple(not_judged.items()))
 
 
 def _checked(figures: CallFigures, expect: Expected) -> Iterator[tuple[str, Failure | None]]:

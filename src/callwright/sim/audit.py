@@ -1,4 +1,4 @@
-"""Asks the server at the end of a connection whether it still has every tool call that it made.
+"""Asks the server at the end of a connection: what it still has of its tool calls, or of what it said.
 
 ```
 client   ...  close
@@ -11,6 +11,9 @@ The questions are the connection's last messages, in the protocol's own words; t
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Protocol
 
 from callwright.core.ports import Connector, ModelConnection, ModelSink
 from callwright.errors import RemoteProtocolError
@@ -21,8 +24,35 @@ from callwright.wire.server import ConversationItemRetrieved, ErrorEvent, Respon
 
 ANSWER_S = 1.0
 """How long the answers are waited for at most."""
+UNDER_WAY_S = 0.6
+"""How long a response that is under way may take to its end: one was seen to come 0.44 s after its last audio."""
 _MARK = "audit_"
 _GONE = "item_retrieve_invalid_item_id"
+
+
+class Asker(Protocol):
+    """Who listens to a connection, and asks before it is closed."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether something is worth waiting for that the server has begun."""
+
+    @property
+    def questions(self) -> list[bytes]:
+        """What is to be asked now, as messages."""
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether nothing that was asked is open."""
+
+    def heard(self, message: bytes | str) -> None:
+        """Take a message of the server; what is no event says nothing."""
+
+
+async def connect_asking(connector: Connector, sink: ModelSink, asker: Asker) -> ModelConnection:
+    """A connection on which ``asker`` has the last word. Raises ConnectionFailed as the connector does."""
+    listener = _Listener(asker, sink)
+    return _Asked(await connector.connect(listener), listener)
 
 
 class Audit:
@@ -41,12 +71,25 @@ class Audit:
 
     async def connect(self, sink: ModelSink) -> ModelConnection:
         """Connect as the other does. Raises ConnectionFailed."""
-        listener = _Listener(self, sink)
-        return _Audited(await self._connector.connect(listener), listener)
+        return await connect_asking(self._connector, sink, self)
 
-    def question(self, item: str) -> bytes:
-        """What asks for an item."""
-        return encode(ConversationItemRetrieve(event_id=f"{_MARK}{self.asked.index(item)}", item_id=item))
+    @property
+    def is_under_way(self) -> bool:
+        """No: what was called was called."""
+        return False
+
+    @property
+    def questions(self) -> list[bytes]:
+        """One for each tool call."""
+        return [
+            encode(ConversationItemRetrieve(event_id=f"{_MARK}{number}", item_id=item))
+            for number, item in enumerate(self.asked)
+        ]
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the server said it of all."""
+        return self.kept is not None
 
     def heard(self, message: bytes | str) -> None:
         """Take a message of the server; what is no event says nothing."""
@@ -65,36 +108,48 @@ class Audit:
 
 
 class _Listener:
-    """Hands on what arrives, up to the questions; from then on it only listens for answers."""
+    """Hands on what arrives until the connection is to be closed; from then on it only listens for answers."""
 
-    def __init__(self, audit: Audit, sink: ModelSink) -> None:
-        self.audit = audit
-        self.over = asyncio.Event()
-        """Set when all is answered, or the connection has ended."""
+    def __init__(self, asker: Asker, sink: ModelSink) -> None:
+        self.is_closed = False
+        self._asker = asker
         self._sink = sink
-        self._is_asking = False
+        self._is_closing = False
+        self._news = asyncio.Event()
 
-    def ask(self, connection: ModelConnection) -> None:
-        """Send the questions."""
-        self._is_asking = True
-        for item in self.audit.asked:
-            connection.send(self.audit.question(item))
+    async def come_to_an_end(self, connection: ModelConnection) -> None:
+        """Wait for what is under way, send the questions and wait for the answers."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        await self._until(lambda: not self._asker.is_under_way, UNDER_WAY_S)
+        questions = [] if self.is_closed else self._asker.questions
+        for question in questions:
+            connection.send(question)
+        await self._until(lambda: not questions or self._asker.is_answered, ANSWER_S)
+
+    async def _until(self, is_so: Callable[[], bool], seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not is_so() and not self.is_closed:
+                    self._news.clear()
+                    await self._news.wait()
 
     def on_message(self, message: bytes | str) -> None:
         """Take a message of the server."""
-        self.audit.heard(message)
-        if not self._is_asking:
+        self._asker.heard(message)
+        self._news.set()
+        if not self._is_closing:
             self._sink.on_message(message)
-        elif self.audit.kept is not None:
-            self.over.set()
 
     def on_closed(self, code: int, reason: str) -> None:
         """Take the end of the connection."""
-        self.over.set()
+        self.is_closed = True
+        self._news.set()
         self._sink.on_closed(code, reason)
 
 
-class _Audited:
+class _Asked:
     def __init__(self, connection: ModelConnection, listener: _Listener) -> None:
         self.send = connection.send
         self._connection = connection
@@ -102,11 +157,5 @@ class _Audited:
 
     async def close(self) -> None:
         """Ask, and end the connection."""
-        if self._listener.audit.asked and not self._listener.over.is_set():
-            self._listener.ask(self._connection)
-            try:
-                async with asyncio.timeout(ANSWER_S):
-                    await self._listener.over.wait()
-            except TimeoutError:
-                pass
+        await self._listener.come_to_an_end(self._connection)
         await self._connection.close()

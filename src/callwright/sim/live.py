@@ -2,6 +2,9 @@
 
 What is decided is the same as in virtual time; when it happens is up to the machine. Several calls are played at the
 same time, on one event loop (uvloop's, where it is installed).
+
+A call on a server that is not ours has the same caller, line, room and provider. What that server decides is its own,
+and of its side the record has what the wire showed (``elsewhere``).
 """
 
 from __future__ import annotations
@@ -11,16 +14,20 @@ import importlib
 import importlib.util
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from callwright.core.ports import Connector
+from callwright.errors import UsageError
 from callwright.runtime.connect import connector
 from callwright.runtime.endpoint import Endpoint
+from callwright.sim.elsewhere import Elsewhere
 from callwright.sim.line import SimulatedLine
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario
 from callwright.sim.server import ServerSession
 from callwright.sim.server.websocket import RealtimeServer
-from callwright.sim.world import OURS, Options, check_client, take_call
+from callwright.sim.world import OURS, Options, check_client, take_call, take_call_at
+from callwright.wire.profiles import Profile
 
 
 def play_live(scenario: Scenario, seed: int, *, client: str = OURS, options: Options | None = None) -> CallRecord:
@@ -41,6 +48,43 @@ def play_side_by_side(
 
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
         return runner.run(play_all())
+
+
+def play_elsewhere(
+    scenario: Scenario,
+    seed: int,
+    connector: Connector,
+    profile: Profile,
+    *,
+    client: str = OURS,
+    options: Options | None = None,
+) -> CallRecord:
+    """Play one call by the wall clock on the server that ``connector`` reaches and that speaks this dialect.
+
+    The seed draws what is on the caller's side alone. Raises as ``play_live`` does, ConnectionFailed where the server
+    refuses the first connection, and UsageError for settings of the local server, which another one cannot be given.
+    """
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
+        return runner.run(take_elsewhere(scenario, seed, connector, profile, client=client, options=options))
+
+
+async def take_elsewhere(
+    scenario: Scenario,
+    seed: int,
+    connector: Connector,
+    profile: Profile,
+    *,
+    client: str = OURS,
+    options: Options | None = None,
+) -> CallRecord:
+    """The same on the running loop; how many there are at once is up to the caller."""
+    check_client(client)
+    options = options or Options()
+    if options.server:
+        names = ", ".join(options.server)
+        raise UsageError(f"a server that is not ours takes no settings of the local one: leave out {names}")
+    options = replace(options, dialect=profile.name)
+    return await take_call_at(scenario, seed, client, options, lambda _place: Elsewhere(connector, profile))
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ All instants are whole milliseconds on the call's one clock, which starts when t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from callwright.ids import ItemId, Ms
@@ -30,6 +30,16 @@ FIRST_AUDIO_MS: Ms = 15_000
 """How much of what the server read first is kept."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Streamed:
+    """The audio of a reply as it came from a server that tells nothing else of it: int16, mono."""
+
+    rate_hz: int
+    samples: NDArray[np.int16]
+    is_whole: bool
+    """Whether it is all of the reply; one that the server cut has more text than audio."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpokenItem:
     """A reply as the model made it: its whole text by words, with times from the start of its audio."""
@@ -45,6 +55,9 @@ class SpokenItem:
     """Length that left the server."""
     tool: str | None = None
     """The tool that its response calls."""
+    sound: Streamed | None = field(default=None, compare=False)
+    """What came of it, where it is not made of recorded lines: the times of its words are estimated then, and its
+    length too where it is not whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +208,10 @@ class StereoRecording:
 
 @dataclass(frozen=True, slots=True)
 class CallRecord:
-    """Everything that a measurement needs; see the field docstrings for who knew what."""
+    """Everything that a measurement needs; see the field docstrings for who knew what.
+
+    Of a server that is not ours, history, replies, truncations and confirmations are what the wire showed of them.
+    """
 
     scenario: str
     seed: int
@@ -216,8 +232,9 @@ class CallRecord:
     """The steps of the script that he did not come to, each by number and trigger."""
     truncations: tuple[Truncation, ...]
     confirmations: tuple[Confirmation, ...]
-    first_audio: NDArray[np.int16]
-    """The beginning of the caller's audio as the server read it, ``FIRST_AUDIO_MS`` at most, at 16 kHz."""
+    first_audio: NDArray[np.int16] | None
+    """The beginning of the caller's audio as the server read it, ``FIRST_AUDIO_MS`` at most, at 16 kHz; None where the
+    server is not ours, and only the wire tells of its side."""
     session_ready_ms: Ms | None
     held_sent_ms: Ms
     """Caller audio that was held until the session was ready and then sent, as the client tells it."""
@@ -262,5 +279,12 @@ class CallRecord:
     """How the client says that it waited; None where it did not, or says nothing of it."""
     result: str = ""
     """What the model gave as the result of the call; empty where it gave none, or the client does not say."""
+    unknown: tuple[ItemId, ...] = ()
+    """The replies and the caller's turns of which nobody tells what the server's history holds: they are empty."""
     tool_calls_kept: tuple[bool, ...] | None = None
     """Of each tool call, whether the server's history had it at the end; None if it was not asked, or did not say."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the server is not ours, so that of its side only the wire tells."""
+        return self.first_audio is None

@@ -1,12 +1,14 @@
-"""The sessions of one call with the local server: each connection gets one of its own, and the record is of them all.
+"""The server's side of one call: each connection has a session of its own, and the record is of them all.
 
-What a client tells a later session of what was before, so that the conversation goes on, is in the record once.
+What a client tells a later session of what was before, so that the conversation goes on, is in the record once. Of the
+local server's sessions everything is known; what can be known of another server's is in `elsewhere`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from callwright.runtime.call import SESSION_MS_MIN
 from callwright.sim.models import AgentSaid, CallerSaid, SystemNote, ToolAnswered, ToolRequested
@@ -31,25 +33,40 @@ def known_limit(server: Mapping[str, Any]) -> Ms | None:
     return None if limit_ms is None or limit_ms < SESSION_MS_MIN else limit_ms
 
 
-class Sessions:
-    """The sessions of one call, in order. The first one is there from the start, others are made as they are wanted."""
+class OneSession(Protocol):
+    """What is known of one session."""
 
-    def __init__(self, make: Callable[[random.Random], ServerSession], seed: int) -> None:
-        """``make`` makes a session whose chance comes from its argument; each has its own part of ``seed``."""
-        self._make = make
-        self._seed = seed
-        self._all = [make(stream(seed, "server"))]
-        self._connected = 0
+    truncations: list[Truncation]
+    """Every truncate that came in."""
 
-    def next(self) -> ServerSession:
-        """The session of the next connection."""
-        self._connected += 1
-        if self._connected > len(self._all):
-            self._all.append(self._make(stream(self._seed, f"server {self._connected}")))
-        return self._all[self._connected - 1]
+    @property
+    def history(self) -> tuple[HistoryItem, ...]:
+        """The conversation as the model sees it."""
+
+    @property
+    def spoken(self) -> tuple[SpokenItem, ...]:
+        """Every reply as the model made it."""
+
+    @property
+    def posted(self) -> frozenset[ItemId]:
+        """The items that the client put into the conversation."""
+
+    @property
+    def confirmations(self) -> Sequence[Confirmation]:
+        """Each time the caller was found to speak over a reply."""
+
+
+_Session = TypeVar("_Session", bound=OneSession)
+
+
+class ServerBook(ABC, Generic[_Session]):
+    """The sessions of one call, taken together."""
+
+    def __init__(self) -> None:
+        self._all: list[_Session] = []
 
     def tool_of(self, item_id: ItemId) -> str | None:
-        """The tool that the reply with this item called, if any."""
+        """The tool that the reply with this item called, if any; it may become known after the reply began."""
         return next((spoken.tool for spoken in self.spoken if spoken.item_id == item_id), None)
 
     @property
@@ -76,12 +93,46 @@ class Sessions:
         return tuple(confirmation for each in self._all for confirmation in each.confirmations)
 
     @property
+    @abstractmethod
+    def first_audio(self) -> Pcm | None:
+        """The beginning of the caller's audio, as the first session read it; None where nobody tells."""
+
+    @property
+    @abstractmethod
+    def unknown(self) -> tuple[ItemId, ...]:
+        """The replies and the caller's turns of which nobody tells what history holds."""
+
+
+class Sessions(ServerBook[ServerSession]):
+    """Those with the local server. The first one is there from the start, others are made as they are wanted."""
+
+    def __init__(self, make: Callable[[random.Random], ServerSession], seed: int) -> None:
+        """``make`` makes a session whose chance comes from its argument; each has its own part of ``seed``."""
+        super().__init__()
+        self._make = make
+        self._seed = seed
+        self._all.append(make(stream(seed, "server")))
+        self._connected = 0
+
+    def next(self) -> ServerSession:
+        """The session of the next connection."""
+        self._connected += 1
+        if self._connected > len(self._all):
+            self._all.append(self._make(stream(self._seed, f"server {self._connected}")))
+        return self._all[self._connected - 1]
+
+    @property
     def first_audio(self) -> Pcm:
         """The beginning of the caller's audio, as the first session read it."""
         return self._all[0].first_audio
 
+    @property
+    def unknown(self) -> tuple[ItemId, ...]:
+        """None: all is known."""
+        return ()
 
-def _new(session: ServerSession, before: tuple[HistoryItem, ...]) -> Iterator[HistoryItem]:
+
+def _new(session: OneSession, before: tuple[HistoryItem, ...]) -> Iterator[HistoryItem]:
     """What a session's history holds beyond that of the ones before it."""
     answered = {item.tool_call_id for item in before if isinstance(item, ToolAnswered)}
     noted = {item.text for item in before if isinstance(item, SystemNote)}

@@ -4,6 +4,9 @@
 caller ── line ── client (ours, or a baseline) ── connection ── server session ── rules model
    └── all on one virtual loop, all chance from one seed, no clock, no socket ──┘
 ```
+
+The server may also be one that is not ours: then the call goes by the wall clock, and the seed draws what is on the
+caller's side alone.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import random
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -46,7 +49,7 @@ from callwright.sim.rules import RulesModel
 from callwright.sim.scenario import Scenario
 from callwright.sim.seeds import stream
 from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings
-from callwright.sim.sessions import Sessions, known_limit
+from callwright.sim.sessions import ServerBook, Sessions, known_limit
 from callwright.sim.speech import Recording, Speech
 from callwright.sim.vloop import run_virtual
 
@@ -173,6 +176,29 @@ Reach: TypeAlias = Callable[[Callable[[], ServerSession], SimulatedLine], Abstra
 """How the client of a call reaches the sessions that it is to have, one for each connection."""
 
 
+class ServerSide(Protocol):
+    """The server of one call."""
+
+    @property
+    def book(self) -> ServerBook[Any]:
+        """What is known of its side of the call."""
+
+    @property
+    def longest_session_ms(self) -> Ms | None:
+        """How long the client knows its sessions to last; None for its provider's limit."""
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The behaviors of its model that showed."""
+
+    def reach(self, line: SimulatedLine) -> AbstractAsyncContextManager[Connector]:
+        """What reaches it, on this line's clock."""
+
+
+Serve: TypeAlias = "Callable[[_Place], ServerSide]"
+"""Makes the server of each call of a run."""
+
+
 @asynccontextmanager
 async def in_memory(next_session: Callable[[], ServerSession], _line: SimulatedLine) -> AsyncIterator[Connector]:
     """Without a socket."""
@@ -220,10 +246,22 @@ async def take_call(
 
     ``others`` are the clients beside ours. Raises as ``play`` does, and what the world itself raised behind its back.
     """
+    return await take_call_at(scenario, seed, client, options, lambda place: _Ours(place, reach), others)
+
+
+async def take_call_at(
+    scenario: Scenario,
+    seed: int,
+    client: str,
+    options: Options,
+    serve: Serve,
+    others: Mapping[str, Callable[..., Taker]] = BASELINES,
+) -> CallRecord:
+    """The same with the server that ``serve`` makes for each call."""
     broken = collect_faults()
     scenario = replace(scenario, callee=options.callee(scenario.callee))
     async with open_backend(options.behind(scenario.behind), seed) as backend:
-        place = _Place(scenario, seed, client, options, reach, backend, scenario.behind.party, others)
+        place = _Place(scenario, seed, client, options, serve, backend, scenario.behind.party, others)
         if earlier := scenario.behind.earlier:
             call = replace(scenario, caller=earlier.caller, callee=None)
             before = replace(place, scenario=call, seed=seed + EARLIER_SEED)
@@ -244,10 +282,26 @@ class _Place:
     seed: int
     client: str
     options: Options
-    reach: Reach
+    serve: Serve
     backend: Backend
     party: str | None
     others: Mapping[str, Callable[..., Taker]]
+
+
+class _Ours:
+    """The local server, with the model that the scenario names."""
+
+    def __init__(self, place: _Place, reach: Reach) -> None:
+        scenario, options = place.scenario, place.options
+        self._model = model = _model(scenario, Speech.load(scenario.speech))
+        self.book = Sessions(lambda rng: make_session(scenario, place.seed, options, model, rng), place.seed)
+        self.longest_session_ms = known_limit({**scenario.server, **options.server})
+        self.reach = partial(reach, self.book.next)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The behaviors of the model that showed."""
+        return tuple(name for name in BEHAVIORS if name in self._model.shown)
 
 
 async def _played_before(place: _Place, earlier: Earlier) -> None:
@@ -284,37 +338,21 @@ async def _with_books(record: CallRecord, backend: Backend, opened_ms: Ms) -> Ca
 
 async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     """Play one call; its record, with an empty book yet, and when its clock began on the loop's."""
-    scenario, options, backend = place.scenario, place.options, place.backend
+    scenario, options = place.scenario, place.options
     agent = options.agent(load_agent(scenario.agent))
-    model = _model(scenario, Speech.load(scenario.speech))
-    sessions = Sessions(lambda rng: make_session(scenario, place.seed, options, model, rng), place.seed)
+    server = place.serve(place)
+    book = server.book
     settings = options.line(scenario.line)
     script = drawn(scenario.caller, place.seed)
     caller = _far_end(place, settings.stream_format.rate_hz) or ScriptedCaller(
-        script, scenario.lines, settings.stream_format.rate_hz, sessions.tool_of
+        script, scenario.lines, settings.stream_format.rate_hz, book.tool_of
     )
     microphone = _microphone(place, settings)
     line = SimulatedLine(settings.until(scenario.ends_ms), caller, microphone)
-    async with place.reach(sessions.next, line) as direct:
+    async with server.reach(line) as direct:
         audit = Audit(direct) if options.audit else None
         connector = Network(audit or direct, options.network(scenario.connection), lambda: line.now_ms)
-        if place.client == OURS:
-            result = await run(
-                agent,
-                line,
-                connector=connector,
-                can=options.can,
-                ledger=backend.ledger,
-                deps=backend.deps,
-                party=place.party,
-                tools_wait=bool(options.tools_wait),
-                longest_session_ms=known_limit({**scenario.server, **options.server}),
-                max_hold_ms=options.max_hold_ms(scenario),
-            )
-        else:
-            make = place.others[place.client]
-            other = make(agent, line, deps=backend.deps, party=place.party, provider=backend.provider)
-            result = await other.run(connector)
+        result = await _taken(place, agent, line, connector, server.longest_session_ms)
     record = CallRecord(
         scenario=scenario.name,
         seed=place.seed,
@@ -324,14 +362,15 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         trace=result.trace,
         turns=result.turns,
         recording=line.recording,
-        history=sessions.history,
-        spoken=sessions.spoken,
+        history=book.history,
+        spoken=book.spoken,
         ear=line.ear,
         caller_lines=caller.lines,
         unspoken=_told(script)[len(script) - len(caller.unspoken) :],
-        truncations=sessions.truncations,
-        confirmations=sessions.confirmations,
-        first_audio=sessions.first_audio,
+        truncations=book.truncations,
+        confirmations=book.confirmations,
+        first_audio=book.first_audio,
+        unknown=book.unknown,
         session_ready_ms=result.session_ready_ms,
         held_sent_ms=result.held_sent_ms,
         held_lost_ms=result.lost_ms,
@@ -347,12 +386,35 @@ async def _played(place: _Place) -> tuple[CallRecord, Ms]:
         action_tools=tuple(name for name, tool in agent.tools.items() if tool.action),
         echo=microphone.canceller.report if microphone and microphone.canceller else None,
         tool_calls_kept=audit.kept if audit else None,
-        shown=tuple(name for name in BEHAVIORS if name in model.shown),
+        shown=server.shown,
         far=caller.book if isinstance(caller, FarEnd) else None,
         hold=result.hold,
         result=result.result,
     )
     return record, loop_ms() - line.now_ms
+
+
+async def _taken(
+    place: _Place, agent: Agent, line: SimulatedLine, connector: Connector, longest_session_ms: Ms | None
+) -> CallResult:
+    """The call as its client takes it."""
+    options, backend = place.options, place.backend
+    if place.client != OURS:
+        make = place.others[place.client]
+        other = make(agent, line, deps=backend.deps, party=place.party, provider=backend.provider)
+        return await other.run(connector)
+    return await run(
+        agent,
+        line,
+        connector=connector,
+        can=options.can,
+        ledger=backend.ledger,
+        deps=backend.deps,
+        party=place.party,
+        tools_wait=bool(options.tools_wait),
+        longest_session_ms=longest_session_ms,
+        max_hold_ms=options.max_hold_ms(place.scenario),
+    )
 
 
 def _model(scenario: Scenario, speech: Speech) -> RulesModel:
