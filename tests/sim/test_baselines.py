@@ -15,8 +15,10 @@ from tests.sim.whole_call import AT_THE_DESK, WAITED_FOR, agent_heard, check_in,
 
 import callwright as cw
 from callwright.audio.dtmf import KeyDetector
+from callwright.core.ports import ModelConnection
 from callwright.ids import Ms
 from callwright.runtime.call import CallResult
+from callwright.sim.agents import load_agent
 from callwright.sim.baselines import BASELINES, HABITS
 from callwright.sim.baselines.habits import Acts, Early, HangUp, OnHold
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
@@ -390,3 +392,19 @@ def test_who_does_not_wait_hangs_up_whatever_the_caller_says_meanwhile(name: str
 def test_a_goodbye_of_which_nothing_comes_ends_after_eight_seconds(name: str) -> None:
     result, _ = take(name, *READY, CALL, done())
     assert put_down_ms(result) == 9_000
+
+
+def test_a_baseline_that_reaches_no_server_ends_its_line() -> None:
+    """Nobody talks on at the far end, where the call is played again beside others."""
+
+    class Closed:
+        async def connect(self, sink: object) -> ModelConnection:
+            raise cw.ConnectionFailed("HTTP 429", status=429)
+
+    async def call() -> Ms | None:
+        line = SimulatedLine(LineSettings(LineKind.PHONE), ScriptedCaller([], {}, 24_000))
+        with pytest.raises(cw.ConnectionFailed):
+            await BASELINES["naive"](load_agent(check_in().agent), line, deps=None, party=None).run(Closed())
+        return line.ended_ms
+
+    assert run_virtual(call()) == 0

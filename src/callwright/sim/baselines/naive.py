@@ -21,6 +21,7 @@ from callwright.core.session import Ending
 from callwright.core.toolcalls import AfterOutput
 from callwright.declare.agent import Agent
 from callwright.declare.tools import Context, Facts, Tool
+from callwright.errors import ConnectionFailed
 from callwright.ids import ItemId, MarkId, Ms, ToolCallId
 from callwright.ledger.provider import Provider
 from callwright.runtime.call import CallResult
@@ -78,9 +79,13 @@ class NaiveClient:
         self._jobs: list[asyncio.Task[None]] = []
 
     async def run(self, connector: Connector) -> CallResult:
-        """Take the call. Raises ConnectionFailed and LineFailed."""
+        """Take the call. Raises ConnectionFailed, with the line ended, and LineFailed."""
         await self._line.open(_Ears(self))
-        connection = await connector.connect(_Mouth(self))
+        try:
+            connection = await connector.connect(_Mouth(self))
+        except ConnectionFailed:
+            await self._line.hang_up()
+            raise
         connected_at_ms = self._clock.now_ms()
         self._up.connected(connection)
         ending = await self._ending
