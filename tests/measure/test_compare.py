@@ -71,7 +71,14 @@ def test_batches_of_other_inputs_or_seeds_say_what_differs() -> None:
 def test_what_was_chosen_otherwise_is_named() -> None:
     one = side([1], settings={"echo": 0.3})
     assert differing_settings(one, one) == []
-    assert differing_settings(one, side([1], client="naive", server="openai")) == ["client", "dialect", "echo"]
+    assert differing_settings(one, side([1], client="naive", server="openai")) == ["client", "server", "echo"]
+
+
+def test_a_live_server_is_one_choice_and_never_the_local_one() -> None:
+    live = side([1], settings={"live": "wss://model.test/"})
+    assert differing_settings(side([1]), live) == ["server"]
+    assert differing_settings(live, side([1], server="openai", settings={"live": "wss://other.test/"})) == ["server"]
+    assert differing_settings(live, side([1], settings={"live": "wss://model.test/"})) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=20))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 RATE_RUNS = 10
 """A share of fewer events than this says too little to be shown."""
 _ALWAYS = "caller_fidelity"
+
+
+class Reservation(StrEnum):
+    """Why a server that is not ours leaves something open, in a word."""
+
+    OMITTED = "omitted"
+    """It was expected, and is not judged."""
+    ABOUT = "about"
+    """It is estimated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,7 @@ def summarise(
             {"seed": run.seed, "names": list(run.verdict.not_scored)} for run in runs if run.verdict.not_scored
         ],
         "not_judged": _not_judged(runs),
-        "estimated": [name for name in METRICS if any(name in run.figures.estimated for run in runs)],
+        "estimated": _estimated(runs),
         "by_seed": [_one(run) for run in runs],
     }
 
@@ -90,6 +100,22 @@ def summarise(
 def _not_judged(runs: Sequence[RunResult]) -> dict[str, str]:
     """What was expected and cannot be judged in a run at least, because the server is not ours, with the reason."""
     return {name: why for run in runs for name, why in run.verdict.not_judged}
+
+
+def _estimated(runs: Sequence[RunResult]) -> list[str]:
+    """The figures that rest on where words are supposed to lie, in a run at least."""
+    return [name for name in METRICS if any(name in run.figures.estimated for run in runs)]
+
+
+def reservations(runs: Sequence[RunResult]) -> list[tuple[Reservation, str]]:
+    """What is not as sure as with our own server: names with the reason, for every kind and reason one."""
+    omitted: dict[str, list[str]] = {}
+    for name, why in _not_judged(runs).items():
+        omitted.setdefault(why, []).append(name)
+    found = [(Reservation.OMITTED, f"{', '.join(names)}: {why}") for why, names in omitted.items()]
+    if names := _estimated(runs):
+        found.append((Reservation.ABOUT, f"{', '.join(names)}: where words lie in a reply is estimated"))
+    return found
 
 
 def _one(run: RunResult) -> dict[str, object]:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from callwright.measure.intervals import Interval
 
 
+_LIVE = "live"
+"""The setting that has the address of a live server."""
+
+
 class Call(msgspec.Struct, frozen=True):
     """One call of a batch."""
 
@@ -50,8 +54,10 @@ class Side(msgspec.Struct, frozen=True):
 
     @property
     def named(self) -> dict[str, Any]:
-        """What was chosen for it, by name."""
-        return {"client": self.client, "dialect": self.server, **self.settings}
+        """What was chosen for it, by name. A live server is one choice, with its dialect."""
+        others = {name: value for name, value in self.settings.items() if name != _LIVE}
+        server = f"{self.server}, live at {self.settings[_LIVE]}" if _LIVE in self.settings else self.server
+        return {"client": self.client, "server": server, **others}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from callwright.measure.batch import scored
 from callwright.measure.figures import METRICS
 from callwright.measure.moments import rank
 from callwright.measure.report.markup import Html, tag
-from callwright.measure.report.page import Assets, badge, document, judged
+from callwright.measure.report.page import Assets, badge, document, judged, left_open
 
 if TYPE_CHECKING:
     from callwright.measure.batch import RunResult
@@ -79,6 +79,7 @@ def _batch(batch: ShownBatch, is_one_of_many: bool) -> Html:
         tag("p", _sentence(batch), class_=f"verdict {'held' if _is_as_wanted(batch) else 'failed'}"),
         [tag("p", without_cards(missing), class_="verdict failed") for missing in batch.missing],
         _expectations(batch),
+        left_open([call.run for call in batch.calls]),
         _strips(batch),
         _against(batch.against) if batch.against else "",
         _rows(batch),

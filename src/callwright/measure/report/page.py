@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callwright.claims.cards import without_cards
+from callwright.measure.batch import reservations
 from callwright.measure.course import course_of
 from callwright.measure.figures import METRICS
 from callwright.measure.moments import moments
@@ -99,6 +100,11 @@ def judged(run: RunResult, *, is_as_it_must: bool) -> str:
     return "failed as it must" if is_as_it_must else "failed"
 
 
+def left_open(runs: Sequence[RunResult]) -> list[Html]:
+    """What is not judged, and what is estimated, because the server is not ours."""
+    return [tag("p", tag("b", str(kind)), " ", told, class_="hint") for kind, told in reservations(runs)]
+
+
 def badge(word: str) -> Html:
     """The same, to be seen from afar."""
     return tag("span", word, class_=f"badge {_CSS.get(word, word)}")
@@ -130,6 +136,7 @@ def _call(number: int, shown: Shown) -> Html:
         "section",
         tag("h2", tag("span", record.client, class_="client"), " ", badge(word)),
         tag("p", _sentence(shown), class_=f"verdict {_CSS.get(word, word)}"),
+        left_open([shown.run]),
         _moments(worst, anchor),
         tag(
             "div",
