@@ -64,6 +64,7 @@ class Broken:
     """A plan that cannot be played."""
 
     problem: type[Exception] | None
+    live: None = None
 
     @property
     def setup(self) -> Any:

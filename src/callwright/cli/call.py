@@ -9,7 +9,9 @@ from typing import Any
 import click
 
 from callwright.cli import options, show
-from callwright.cli.playing import make_plan, play_one, progress, save
+from callwright.cli.estimate import ask_about
+from callwright.cli.live import told_on_stderr
+from callwright.cli.playing import make_plan, play_one, play_waiting, progress, save
 from callwright.cli.report import write_calls, write_export
 
 
@@ -17,6 +19,7 @@ from callwright.cli.report import write_calls, write_export
 @click.argument("scenario")
 @options.seed
 @options.playing
+@options.yes
 @options.out("out")
 @options.report("the call")
 @options.export
@@ -28,6 +31,7 @@ def command(
     /,
     scenario: str,
     seed: int,
+    is_agreed: bool,
     out: Path,
     report: Path | None,
     export: Path | None,
@@ -40,8 +44,12 @@ def command(
     Writes call.wav (caller left, agent as heard right), trace.jsonl and figures.json.
     """
     plan = make_plan(scenario, options.Setup(**setup))
+    ask_about([(plan, 1)], seed, 1, is_agreed=is_agreed, quiet=quiet)
     with progress(f"{plan.scenario.name}, seed {seed}", 1, quiet=quiet):
-        played = play_one(plan, seed)
+        if plan.live:
+            (played,) = play_waiting([plan], seed, 1, told_on_stderr(quiet=quiet))
+        else:
+            played = play_one(plan, seed)
         directory = save(played, out)
         if report:
             write_calls([played], report)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from callwright.cli import options, show
+from callwright.cli.estimate import ask_about
+from callwright.cli.live import told_on_stderr
 from callwright.cli.options import Pace
-from callwright.cli.playing import Played, make_plan, play_one, play_together, progress, save
+from callwright.cli.playing import Plan, Played, make_plan, play_one, play_together, play_waiting, progress, save
 from callwright.cli.report import write_calls
 from callwright.ids import Ms
 from callwright.sim.world import OURS
@@ -44,6 +46,9 @@ DEMOS: Mapping[str, Demo] = {
 @click.command("demo")
 @click.argument("name", default=REFUNDS)
 @options.seed
+@options.server
+@options.live_calls
+@options.yes
 @options.dialect
 @options.hold
 @options.max_hold
@@ -56,6 +61,9 @@ def command(
     ctx: click.Context,
     name: str,
     seed: int,
+    server: str | None,
+    live_calls: int,
+    is_agreed: bool,
     dialect: str | None,
     hold_s: int | None,
     max_hold_s: int | None,
@@ -71,17 +79,34 @@ def command(
     its mind; pickup shows both edges of a call, its first words and its goodbye; room has an agent on a loudspeaker
     that its microphone hears again, without a canceller and with ours; pharmacy rings a pharmacy and waits on hold, for
     --hold seconds, first with a client that talks to the queue; check-in and other scenarios run over a phone bridge
-    that plays 1.5 s behind the stream. In real time both clients take their calls at the same time.
+    that plays 1.5 s behind the stream. In real time, and on a live server (see --live-calls), both clients
+    take their calls at the same time.
     """
     demo = DEMOS.get(name, Demo((name,), LAG_MS))
-    ours = options.Setup(OURS, lag_ms=demo.lag_ms, pace=pace, dialect=dialect, hold_s=hold_s, max_hold_s=max_hold_s)
+    ours = options.Setup(
+        OURS,
+        lag_ms=demo.lag_ms,
+        pace=pace,
+        dialect=dialect,
+        hold_s=hold_s,
+        max_hold_s=max_hold_s,
+        server=server,
+    )
     setups = [replace(ours, client=demo.before, before=demo.before is None, max_hold_s=None), ours]
     calls = [[make_plan(scenario, setup) for setup in setups] for scenario in demo.scenarios]
+    ask_about([(plan, 1) for pair in calls for plan in pair], seed, live_calls, is_agreed=is_agreed, quiet=quiet)
+    patience = told_on_stderr(quiet=quiet)
+
+    def take(plans: Sequence[Plan]) -> Iterable[Played]:
+        if server:
+            return play_waiting(plans, seed, live_calls, patience)
+        return play_together(plans, seed) if pace is Pace.REAL else (play_one(plan, seed) for plan in plans)
+
     shown: list[list[tuple[Played, Path]]] = []
     with progress(name, sum(map(len, calls)), quiet=quiet) as advance:
         for plans in calls:
             shown.append([])
-            for played in play_together(plans, seed) if pace is Pace.REAL else (play_one(plan, seed) for plan in plans):
+            for played in take(plans):
                 shown[-1].append((played, save(played, out)))
                 advance()
     if report:

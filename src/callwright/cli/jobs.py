@@ -17,8 +17,10 @@ import multiprocessing
 import os
 import pickle
 import signal
+import time
 import traceback
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -34,6 +36,11 @@ from callwright.measure.batch import RunResult
 
 Outcome: TypeAlias = RunResult | Exception
 """What became of a task: a measured run, or what playing it raised."""
+Pause: TypeAlias = Callable[[Plan, int, Exception, int], float | None]
+"""In how many seconds a call that raised is played again, while so many others go on; None where it is not.
+
+May raise what ends all calls.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,18 @@ class Task:
     """Whether its page is among the files in ``out``."""
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How calls on a live server are played: so many at once, whatever the number of jobs, and again after a pause.
+
+    Each has a process of its own, so that measuring one does not make another stutter. What one of them raises, and
+    what no pause helps, ends all: time is money there.
+    """
+
+    at_once: int
+    pause_s: Pause
+
+
 def cores() -> int:
     """How many processes this one may keep busy."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -56,8 +75,11 @@ def cores() -> int:
 class Batch:
     """Calls that are played ``jobs`` at a time and taken in their order. Leave it, and nothing plays any more."""
 
-    def __init__(self, tasks: Sequence[Task], jobs: int) -> None:
-        self._outcomes = _here(tasks) if jobs == 1 else _elsewhere(tasks, min(jobs, len(tasks)))
+    def __init__(self, tasks: Sequence[Task], jobs: int, live: Waiting | None = None) -> None:
+        if live:
+            self._outcomes = _elsewhere(tasks, min(live.at_once, len(tasks)), live.pause_s)
+        else:
+            self._outcomes = _here(tasks) if jobs == 1 else _elsewhere(tasks, min(jobs, len(tasks)))
         self._arrived: dict[int, Outcome] = {}
 
     def __enter__(self) -> Self:
@@ -89,26 +111,40 @@ def _here(tasks: Sequence[Task]) -> Generator[tuple[int, Outcome], None, None]:
     yield from ((number, _outcome(task)) for number, task in enumerate(tasks))
 
 
-def _elsewhere(tasks: Sequence[Task], jobs: int) -> Generator[tuple[int, Outcome], None, None]:
-    """Play the tasks in as many processes; yields as ``_here`` does, as the outcomes come in."""
+def _elsewhere(
+    tasks: Sequence[Task], jobs: int, pause_s: Pause | None = None
+) -> Generator[tuple[int, Outcome], None, None]:
+    """Play the tasks in as many processes; yields as ``_here`` does, as the outcomes come in.
+
+    With ``pause_s`` some are played again: after a pause, or once another one is over, and before all that come after.
+    What any other raises is raised at once.
+    """
     with _workers(jobs) as workers:
-        waiting = enumerate(tasks)
+        waiting = deque(range(len(tasks)))
         busy: dict[Connection, int] = {}
         free = list(workers)
-        while True:
-            for pipe, (number, task) in zip(free, waiting, strict=False):
+        due_s = 0.0
+        while busy or (free and waiting):
+            while free and waiting and due_s <= time.monotonic():
+                pipe, number = free.pop(0), waiting.popleft()
                 with contextlib.suppress(BrokenPipeError):  # one that died is told when its answer is read
-                    pipe.send(task)
+                    pipe.send(tasks[number])
                 busy[pipe] = number
-            if not busy:
-                return
-            free = []
-            for pipe in [each for each in wait(list(busy)) if isinstance(each, Connection)]:
+            patience_s = max(0.0, due_s - time.monotonic()) if free and waiting else None
+            for pipe in [each for each in wait(list(busy), patience_s) if isinstance(each, Connection)]:
                 number = busy.pop(pipe)
                 outcome = _answer(pipe, workers[pipe], tasks[number])
                 if workers[pipe].exitcode is None:  # one that has died plays nothing more; its task says so in its turn
                     free.append(pipe)
-                yield number, outcome
+                if pause_s and isinstance(outcome, Exception):
+                    again_in_s = pause_s(tasks[number].plan, tasks[number].seed, outcome, len(busy))
+                    if again_in_s is None:
+                        raise outcome
+                    due_s = time.monotonic() + again_in_s
+                    waiting.appendleft(number)
+                else:
+                    due_s = 0.0
+                    yield number, outcome
 
 
 def _answer(pipe: Connection, worker: BaseProcess, task: Task) -> Outcome:

@@ -13,8 +13,10 @@ import msgspec
 
 from callwright.cli import options, show_batch
 from callwright.cli.against import read_against, saved_side
-from callwright.cli.jobs import Batch, Task, cores
+from callwright.cli.estimate import ask_about
+from callwright.cli.jobs import Batch, Task, Waiting, cores
 from callwright.cli.junit import as_junit
+from callwright.cli.live import told_on_stderr
 from callwright.cli.playing import Plan, make_plan, progress
 from callwright.cli.report import write_batches
 from callwright.cli.show_batch import Against, Measured, as_markdown, as_object, remark
@@ -71,6 +73,8 @@ _written = _Written("w", "utf-8", lazy=False)
 )
 @options.seed
 @options.playing
+@options.live_calls
+@options.yes
 @options.out(None)
 @options.report("the batches")
 @options.export
@@ -88,6 +92,8 @@ def command(
     against: str | None,
     allow_missing: int,
     seed: int,
+    live_calls: int,
+    is_agreed: bool,
     out: Path | None,
     report: Path | None,
     export: Path | None,
@@ -108,7 +114,10 @@ def command(
     for parent in filter(None, (out, export)):
         _check_apart([part.plan for part in left], parent)
     tasks = [Task(side.plan, each, out, export, bool(report)) for part in left for each in seeds for side in part.sides]
-    with Batch(tasks, jobs) as batch:
+    counts = [(side.plan, runs) for part in left for side in part.sides]
+    ask_about(counts, seed, live_calls, is_agreed=is_agreed, quiet=quiet)
+    live = Waiting(live_calls, told_on_stderr(quiet=quiet).pause_s) if left[0].plan.live else None
+    with Batch(tasks, jobs, live) as batch:
         try:
             while left:
                 _play(left[0], batch, quiet=quiet)
@@ -159,6 +168,11 @@ class _Part:
 def _parts(scenarios: Sequence[str], seeds: range, setup: options.Setup, against: str | None) -> list[_Part]:
     """What is to be played, in order. Raises UsageError, before anything is."""
     named = None if against is None else read_against(against, setup)
+    if isinstance(named, options.Setup) and (named.server is None) is not (setup.server is None):
+        raise UsageError(
+            "--against: one side is on a live server and the other is not: measure each with --json into a file, and "
+            "callwright compare them"
+        )
     sides = 2 if isinstance(named, options.Setup) else 1
     parts: list[_Part] = []
     for number, scenario in enumerate(scenarios):

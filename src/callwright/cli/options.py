@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -11,9 +12,11 @@ from typing import Any, TypeVar
 import click
 
 from callwright.audio.formats import FRAME_MS
+from callwright.cli.server import Server
 from callwright.core.session import Can
 from callwright.errors import UsageError
 from callwright.ids import Ms
+from callwright.runtime.endpoint import Endpoint
 from callwright.sim.agents import load_agent
 from callwright.sim.exchange.callee import LONGEST_HOLD_S
 from callwright.sim.room import BEDS, ECHO_DELAY_MS, LONGEST_DELAY_MS, ROOMS, Aec, Noise
@@ -23,6 +26,10 @@ from callwright.wire.profiles import PROFILES
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
+LIVE_CALLS = 2
+"""How many calls are open at once unless it is raised: what an account on PolyAI's sign-up credit may have."""
+
+_MODEL = re.compile(r"\?model=[\w.:-]+$")
 _LONGEST_LAG_MS = 60_000
 _LONGEST_CONNECT_MS = 60_000
 _ASYNC, _BLOCKING = "async", "blocking"
@@ -67,6 +74,7 @@ class Setup:
     aec: str | None = None
     hold_s: int | None = None
     max_hold_s: int | None = None
+    server: str | None = None
 
     @property
     def options(self) -> Options:
@@ -77,7 +85,7 @@ class Setup:
             self.lag_fixed_ms,
             can=can,
             connect_ms=self.connect_ms,
-            dialect=self.dialect,
+            dialect=self.server if self.server in PROFILES else self.dialect,
             tools_wait=None if self.tools is None else self.tools == _BLOCKING,
             audit=self.audit is Audit.TOOL_CALLS,
             provider=self.provider,
@@ -103,13 +111,24 @@ class Setup:
         given = [("--tools", self.tools, "always waits"), ("--max-hold", self.max_hold_s, "never gives up")]
         return [(option, lacks) for option, value, lacks in given if value]
 
+    def server_for(self, scenario: Scenario) -> Server | None:
+        """The live server that calls are to reach; None for the local one. An address speaks the agent's dialect.
+
+        Raises UsageError for what names none.
+        """
+        if self.server is None:
+            return None
+        return Server.parse(self.server, self.dialect, otherwise=load_agent(scenario.agent).model.profile)
+
     def dialect_for(self, scenario: Scenario) -> str:
         """The provider whose protocol is spoken."""
-        return self.dialect or load_agent(scenario.agent).model.provider
+        server = self.server_for(scenario)
+        return server.profile.name if server else self.dialect or load_agent(scenario.agent).model.provider
 
     def told(self) -> dict[str, object]:
         """What is out of the ordinary, by name, for the figures."""
-        return {**self.options.told(), **({"real_time": True} if self.pace is Pace.REAL else {})}
+        is_local_real_time = self.pace is Pace.REAL and self.server is None
+        return {**self.options.told(), **({"real_time": True} if is_local_real_time else {})}
 
     def client_for(self, scenario: Scenario) -> str:
         """Who takes the call.
@@ -138,6 +157,7 @@ class Setup:
     def settings(self) -> list[str]:
         """The other options, as they are typed."""
         given = {
+            "--server": self.server,
             "--dialect": self.dialect,
             "--lag-ms": self.lag_ms,
             "--lag-fixed-ms": self.lag_fixed_ms,
@@ -153,7 +173,7 @@ class Setup:
             "--aec": self.aec,
             "--hold": self.hold_s,
             "--max-hold": self.max_hold_s,
-            "--real-time": self.pace is Pace.REAL,
+            "--real-time": self.pace is Pace.REAL and self.server is None,
         }
         return _typed(given)
 
@@ -173,6 +193,14 @@ def _noise(ctx: click.Context, param: click.Parameter, value: str | None) -> Noi
         return None if value is None else Noise.parse(value)
     except UsageError as problem:
         raise click.BadParameter(str(problem), ctx, param) from problem
+
+
+def _address(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A server. Its address is in all that is printed and written, so that nothing secret may be in it."""
+    if value is not None and "://" in value and _MODEL.sub("", value) != Endpoint(value).address:
+        told = "expected an address without user and query, but for ?model=NAME: it is printed; a key goes into .env"
+        raise click.BadParameter(told, ctx, param)
+    return value
 
 
 class _FixedLag(click.IntRange):
@@ -216,6 +244,21 @@ dialect = click.option(
     type=click.Choice(tuple(PROFILES)),
     help="Whose protocol client and server speak.  [default: the agent's]",
 )
+server = click.option(
+    "--server",
+    callback=_address,
+    metavar="NAME|URL",
+    help=f"Call a live server: {', '.join(PROFILES)}, or an address. The key comes from the environment or .env.",
+)
+live_calls = click.option(
+    "--live-calls",
+    type=click.IntRange(1),
+    default=LIVE_CALLS,
+    show_default=True,
+    metavar="N",
+    help="How many calls to a live server are open at once.",
+)
+yes = click.option("--yes", "is_agreed", is_flag=True, help="Play several calls to a live server without asking first.")
 hold = click.option(
     "--hold",
     "hold_s",
@@ -231,6 +274,7 @@ max_hold = click.option(
     help="How long the agent waits on hold before it gives up.  [default: the scenario's time, or for ever]",
 )
 playing = _all(
+    server,
     click.option("--client", type=click.Choice(CLIENTS), help="Who takes the calls.  [default: callwright]"),
     click.option("--before", is_flag=True, help="Take the scenario's own baseline, which must fail as it says."),
     dialect,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 import callwright.apps
 from callwright.audio.wav import wav_file
 from callwright.cli.inputs import inputs_of
+from callwright.cli.live import Live, Patience, play_live, play_patiently
 from callwright.cli.options import Pace, Setup
 from callwright.errors import UsageError
 from callwright.measure.batch import RunResult, summarise, unshown_reason, went_as_expected
@@ -28,6 +30,8 @@ from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.world import CLIENTS, OURS, play
 
+_NO_NAME = re.compile(r"://|[\s/?]+")
+"""What does not belong into the name of a directory."""
 ROOTS = tuple(Path(place) for place in callwright.apps.__path__)
 """Where scenarios are looked for by name."""
 
@@ -41,6 +45,8 @@ class Plan:
     client: str
     inputs: Mapping[str, str]
     """Hashes of what it is played from, as that was when it was read."""
+    live: Live | None = None
+    """The live server that its calls reach; None where the local one is played."""
 
     @property
     def must_fail(self) -> tuple[str, ...] | None:
@@ -53,8 +59,10 @@ class Plan:
 
     @property
     def behaviors(self) -> tuple[str, ...]:
-        """What the scenario wants to see the model do; a baseline may never let it come to that."""
-        return tuple(name for name, rate in self.scenario.rates.items() if rate) if self.client == OURS else ()
+        """What the scenario wants to see the local model do; a baseline may never let it come to that."""
+        if self.client != OURS or self.live:
+            return ()
+        return tuple(name for name, rate in self.scenario.rates.items() if rate)
 
     def unshown(self, runs: Sequence[RunResult]) -> str | None:
         """Why these runs together did not try what they were meant to; None if they did."""
@@ -69,8 +77,13 @@ class Plan:
 
     def directory(self, parent: Path, seed: int) -> Path:
         """Where the files of one of the calls go: ``parent/SCENARIO-CLIENT-SETTINGS-SEED``, settings as typed."""
-        settings = [option.lstrip("-").replace(" ", "-") for option in self.setup.settings()]
+        settings = [_NO_NAME.sub("-", option.lstrip("-")) for option in self.setup.settings()]
         return parent / "-".join([self.scenario.name, self.client, *settings, str(seed)])
+
+    @property
+    def told(self) -> dict[str, object]:
+        """What is out of the ordinary, by name: with a live server also where that is."""
+        return {**self.setup.told(), **({"live": self.live.address} if self.live else {})}
 
     def summary(self, runs: Sequence[RunResult]) -> dict[str, Any]:
         """The figures of one run or more as a JSON object."""
@@ -78,7 +91,7 @@ class Plan:
             self.scenario.name,
             self.client,
             self.setup.dialect_for(self.scenario),
-            self.setup.told(),
+            self.told,
             self.inputs,
             runs[0].seed,
             runs,
@@ -92,7 +105,7 @@ class Plan:
             scenario=self.scenario.name,
             client=self.client,
             server=self.setup.dialect_for(self.scenario),
-            settings=self.setup.told(),
+            settings=self.told,
             inputs=dict(self.inputs),
             by_seed=tuple(Call(seed, (), {}) for seed in seeds),
         )
@@ -134,11 +147,15 @@ def make_plan(name_or_path: str, setup: Setup) -> Plan:
     setup.options.behind(scenario.behind)  # for their mistakes: they are told before a call
     setup.options.callee(scenario.callee)
     setup.options.max_hold_ms(scenario)
-    return Plan(scenario, setup, setup.client_for(scenario), inputs_of(scenario))
+    server = setup.server_for(scenario)
+    live = Live.at(server) if server else None
+    return Plan(scenario, setup, setup.client_for(scenario), inputs_of(scenario), live)
 
 
 def play_one(plan: Plan, seed: int) -> Played:
-    """Play and measure one call."""
+    """Play and measure one call. Raises ConnectionFailed where a live server lets nobody in."""
+    if plan.live:
+        return _measured(plan, seed, play_live(plan, seed))
     if plan.setup.pace is Pace.REAL:
         return play_together([plan], seed)[0]
     return _measured(plan, seed, play(plan.scenario, seed, client=plan.client, options=plan.setup.options))
@@ -150,6 +167,12 @@ def play_together(plans: Sequence[Plan], seed: int) -> list[Played]:
 
     ours = plans[-1]
     records = play_side_by_side(ours.scenario, seed, [plan.client for plan in plans], ours.setup.options)
+    return [_measured(plan, seed, record) for plan, record in zip(plans, records, strict=True)]
+
+
+def play_waiting(plans: Sequence[Plan], seed: int, at_once: int, patience: Patience) -> list[Played]:
+    """Play and measure several calls on live servers, so many at once, and wait where a server has no room."""
+    records = play_patiently(plans, seed, at_once, patience)
     return [_measured(plan, seed, record) for plan, record in zip(plans, records, strict=True)]
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from callwright.cli.playing import Plan
 from callwright.cli.printing import digits, heading, put, unwrapped
-from callwright.measure.batch import RunResult, runs_shown
+from callwright.measure.batch import RunResult, reservations, runs_shown
 from callwright.measure.compare import Difference, Side, compared, unpaired
 from callwright.measure.figures import METRICS
 from callwright.measure.intervals import INTERVAL_RUNS
@@ -280,6 +280,8 @@ def verdict(plan: Plan, runs: Sequence[RunResult]) -> Iterator[Text]:
         if len(runs) > 1:
             told += f" in {len(cases)} of {len(runs)}; {plan.replay(run.seed)}"
         yield unwrapped(("failed  ", "red"), told)
+    for kind, told in reservations(runs):
+        yield Text.assemble((f"{kind:8}", "dim"), told)
     if plan.behaviors:
         shown = runs_shown(runs, plan.behaviors).items()
         told = ", ".join(f"{name} in {count} of {len(runs)}" for name, count in shown)

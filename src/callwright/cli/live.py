@@ -1,0 +1,178 @@
+"""Calls to a live server: whom they reach, how many are open at once, and what is done while the server has no room.
+
+A service lets an account have so many sessions at once, two on PolyAI's sign-up credit, and answers the next handshake
+with 429. That says nothing against the key: the call waits and is played anew, its caller too, since he would have
+spoken to nobody meanwhile. A key that is refused is another matter: no further call is tried with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from callwright.cli.server import Server
+from callwright.errors import ConnectionFailed
+from callwright.runtime.environment import Environment, read_environment
+from callwright.sim.live import fastest_loop, take_elsewhere
+
+if TYPE_CHECKING:
+    from callwright.cli.playing import Plan
+    from callwright.core.ports import Connector, ModelConnection, ModelSink
+    from callwright.sim.record import CallRecord
+
+PAUSES_S: Final = (2.0, 5.0, 10.0, 20.0, 30.0)
+"""How long is waited before a call is played again, each time in a row; the last counts for all further ones."""
+PATIENCE_S: Final = 600.0
+"""A call is waited for no longer than this, in all."""
+_NO_ROOM: Final = 429
+_REFUSED: Final = (401, 403)
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """The server that calls of a plan are to reach; its key is read where a call begins, and kept nowhere."""
+
+    server: Server
+    address: str
+    """Where it is, as it may be told."""
+
+    @classmethod
+    def at(cls, server: Server) -> Live:
+        """The server as the environment and ``.env`` have it. Raises UsageError for what keeps every call away."""
+        return cls(server, server.endpoint(_environment()).address)
+
+    def door(self) -> Door:
+        """What opens connections for one call."""
+        return Door(self.server.connector(_environment()))
+
+    def advice(self) -> str:
+        """What to do about a key that was refused."""
+        profile, environment = self.server.profile, _environment()
+        told = f"callwright check --server {profile.name if self.server.url is None else self.address} looks closer"
+        if environment.is_hidden(profile.key_env):
+            return f"the environment's {profile.key_env} hides another one in {environment.path}; {told}"
+        source = environment.source(profile.key_env)
+        return f"{profile.key_env} is from {source}; {told}" if source else f"{profile.key_env} is not set; {told}"
+
+
+def _environment() -> Environment:
+    return read_environment(Path())
+
+
+class Door:
+    """A connector for one call. Where the server has no room for its first session, the call is not begun at all.
+
+    Later ones, after a lost connection or for a second call of the same caller, are tried again as in production.
+    """
+
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+        self._was_open = False
+        self.refusal: ConnectionFailed | None = None
+        """Why nobody was let in; None once somebody was."""
+
+    async def connect(self, sink: ModelSink) -> ModelConnection:
+        """Connect as the other does. Raises ConnectionFailed."""
+        try:
+            connection = await self._connector.connect(sink)
+        except ConnectionFailed as problem:
+            if not self._was_open:
+                self.refusal = problem
+                problem.is_final |= problem.status == _NO_ROOM
+            raise
+        self._was_open, self.refusal = True, None
+        return connection
+
+
+@dataclass(slots=True)
+class Patience:
+    """Decides about calls that did not come about, and tells of each that waits."""
+
+    tell: Callable[[str], None]
+    _tries: dict[str, int] = field(default_factory=dict)
+    _waited_s: dict[str, float] = field(default_factory=dict)
+
+    def pause_s(self, plan: Plan, seed: int, problem: Exception, others: int = 0) -> float | None:
+        """How long to wait before this call is played again; None where nothing is waited for.
+
+        While ``others`` of ours go on they are what it waits for, and that has an end: only without them it gives up.
+        Raises ConnectionFailed for a key that is refused, with what to do: every other call would fare the same.
+        """
+        if plan.live is None or not isinstance(problem, ConnectionFailed):
+            return None
+        if problem.status in _REFUSED:
+            raise ConnectionFailed(f"{problem}; {plan.live.advice()}", is_final=True, status=problem.status)
+        if problem.status != _NO_ROOM:
+            return None
+        name, call = f"{plan.scenario.name} seed {seed}", plan.replay(seed)
+        tries, waited_s = self._tries.get(call, 0), self._waited_s.get(call, 0.0)
+        pause_s = PAUSES_S[min(tries, len(PAUSES_S) - 1)]
+        if problem.retry_after_s is not None:
+            pause_s = max(problem.retry_after_s, PAUSES_S[0])
+        if not others:
+            waited_s += pause_s
+        if waited_s > PATIENCE_S:
+            self.tell(f"{name} has waited long enough, and all sessions of the account are still in use")
+            return None
+        self._tries[call], self._waited_s[call] = tries + 1, waited_s
+        until = f"{pause_s:.0f} s" + ", or until another call is over," * bool(others)
+        self.tell(f"{name} waits {until} and is played again: all sessions of the account are in use (HTTP 429)")
+        return pause_s
+
+
+def told_on_stderr(*, quiet: bool) -> Patience:
+    """Patience that tells of calls that wait, unless it is to be quiet."""
+    return Patience(lambda text: None if quiet else click.echo(f"callwright: {text}", err=True))
+
+
+def play_live(plan: Plan, seed: int) -> CallRecord:
+    """Play one call. Raises as ``play_elsewhere``."""
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
+        return runner.run(_take(plan, seed))
+
+
+def play_patiently(plans: Sequence[Plan], seed: int, at_once: int, patience: Patience) -> list[CallRecord]:
+    """Play a call of each plan, so many at the same time; what the server has no room for is played again.
+
+    Raises as ``Patience`` and ``play_elsewhere``.
+    """
+
+    async def play_all() -> list[CallRecord]:
+        room = asyncio.Semaphore(at_once)
+        under_way: list[Plan] = []
+        return list(await asyncio.gather(*(_patiently(plan, seed, room, patience, under_way) for plan in plans)))
+
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
+        return runner.run(play_all())
+
+
+async def _patiently(
+    plan: Plan, seed: int, room: asyncio.Semaphore, patience: Patience, under_way: list[Plan]
+) -> CallRecord:
+    while True:
+        async with room:
+            under_way.append(plan)
+            try:
+                return await _take(plan, seed)
+            except ConnectionFailed as problem:
+                pause_s = patience.pause_s(plan, seed, problem, len(under_way) - 1)
+                if pause_s is None:
+                    raise
+            finally:
+                under_way.remove(plan)
+        await asyncio.sleep(pause_s)
+
+
+async def _take(plan: Plan, seed: int) -> CallRecord:
+    """One try on the running loop. A call that nobody was let in for is none, whoever ended it."""
+    assert plan.live is not None
+    door, profile = plan.live.door(), plan.live.server.profile
+    record = await take_elsewhere(plan.scenario, seed, door, profile, client=plan.client, options=plan.setup.options)
+    if door.refusal:
+        raise door.refusal
+    return record
