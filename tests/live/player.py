@@ -1,0 +1,96 @@
+"""Plays one call of each scenario on a server, side by side in one process, and writes down what was measured.
+
+    python -m tests.live.player SERVER FILE SCENARIO...
+
+SERVER is the name of a provider, or ``local``: a process of ``callwright serve`` for each scenario, which asks for a
+key. FILE gets one JSON object, by scenario.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from callwright.cli.live import told_on_stderr
+from callwright.cli.options import LIVE_CALLS, Setup
+from callwright.cli.playing import Plan, Played, make_plan, play_waiting
+from callwright.wire.profiles import POLYAI
+
+LOCAL: Final = "local"
+SEED: Final = 1
+HOLD_S: Final = 2
+"""How long the call on hold waits: the waiting itself is tested in virtual time."""
+SCENARIOS: Final = (
+    "check-in",
+    "booking",
+    "pickup",
+    "talk-over",
+    "mm-hmm",
+    "did-it-go-through",
+    "missed-confirmation",
+    "wrong-card",
+    "hold",
+)
+
+
+def main(server: str, file: Path, names: Sequence[str]) -> None:
+    with ExitStack() as ends:
+        if server == LOCAL:
+            key = os.environ[POLYAI.key_env] = f"sk-{secrets.token_hex(8)}"
+            serving = {name: ends.enter_context(_serving(name, key)) for name in names}
+            plans = [_plan(name, _address(process)) for name, process in serving.items()]
+        else:
+            plans = [_plan(name, server) for name in names]
+        played = play_waiting(plans, SEED, len(plans) if server == LOCAL else LIVE_CALLS, told_on_stderr(quiet=False))
+    file.write_text(json.dumps({each.plan.scenario.name: _measured(each) for each in played}), "utf-8")
+
+
+def _plan(name: str, server: str) -> Plan:
+    return make_plan(name, Setup(server=server, hold_s=HOLD_S if name == "hold" else None))
+
+
+@contextmanager
+def _serving(name: str, key: str) -> Iterator[subprocess.Popen[str]]:
+    """A server of this scenario, which lets nobody in without the key."""
+    command = [sys.executable, "-m", "callwright", "serve", name, "--port", "0", "--sessions", "1", "--quiet"]
+    environment = {**os.environ, "CALLWRIGHT_SERVE_KEY": key}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().partition(" at ")[2].partition(";")[0]
+
+
+def _measured(played: Played) -> Mapping[str, Any]:
+    """What the tests look at of a call."""
+    run = played.run
+    return {
+        "held": played.plan.held(run),
+        "error": played.record.error,
+        "void": run.figures.void,
+        "passed": run.verdict.passed,
+        "failed": [asdict(failure) for failure in run.verdict.failed],
+        "not_judged": dict(run.verdict.not_judged),
+        "values": {name: list(values) for name, values in run.figures.values.items()},
+        "effects": list(run.figures.effects),
+        "ended_by": played.record.ended_by,
+        "live": played.plan.live.address if played.plan.live else None,
+        "anomalies": list(played.record.anomalies),
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])
