@@ -29,6 +29,7 @@ from tests.runtime.calls import (
     take,
     written,
 )
+from tests.runtime.refunds import Shop, take_call
 
 from callwright.audio.formats import PCM16_24K
 from callwright.core.ports import LineSink, ModelSink, PlayedReports
@@ -134,6 +135,26 @@ def test_c131_a_call_leaves_nothing_behind_however_it_ends(ending: str) -> None:
         call()
     gc.collect()
     assert len(gc.get_objects()) - objects < 10
+
+
+def test_c131_nor_does_it_leave_anything_with_a_ledger_that_outlives_it() -> None:
+    """A ledger is the process's: whoever listens to it and does not stop is there for ever."""
+
+    async def calls() -> int:
+        async with Shop().ledger() as ledger:
+
+            async def take(count: int) -> int:
+                for _ in range(count):
+                    await take_call(ledger, *OPENING, hang_up_ms=100)
+                await asyncio.sleep(60)  # timers that are not wanted any more go when they are due
+                gc.collect()
+                return len(gc.get_objects())
+
+            await take(3)
+            before = await take(3)
+            return await take(10) - before
+
+    assert run_virtual(calls()) < 10
 
 
 class Direct:

@@ -131,7 +131,7 @@ class Actions:
         writes = list(self._writes)
         try:
             async with asyncio.timeout(WRITE_MS / 1000):
-                await asyncio.shield(asyncio.gather(*writes))
+                await asyncio.shield(asyncio.gather(*writes, return_exceptions=True))
         except TimeoutError:
             self._note(f"the ledger did not take what was told within {WRITE_MS // 1000} s; it is still being written")
 

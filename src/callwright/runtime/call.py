@@ -295,9 +295,11 @@ class Call:
             self.handle(on.HangUpRequested(reason))
 
     async def close(self) -> None:
-        """End whatever is still open: line, model, tools. Idempotent."""
+        """End whatever is still open: line, model, tools, the way to the ledger. Idempotent."""
         self.hang_up("stopped")
         async with AsyncExitStack() as ends:  # the last one first, and each whatever becomes of the others
+            if self._tools.actions:
+                ends.push_async_callback(self._tools.actions.close)
             ends.push_async_callback(self._tools.close)
             ends.push_async_callback(self.keypad.close)
             ends.push_async_callback(self._model.close)
