@@ -27,10 +27,12 @@ class Wire:
 
     profile: Profile = POLYAI
     now_ms: int = 0
+    is_over: bool = True
+    pace: float = 48.0
     session: WireSession = field(init=False)
 
     def __post_init__(self) -> None:
-        self.session = WireSession(self.profile, lambda: self.now_ms, lambda: 48.0)
+        self.session = WireSession(self.profile, self)
 
     def told(self, *events: server.ServerEvent, after_ms: int = 0) -> Wire:
         self.now_ms += after_ms
@@ -253,6 +255,17 @@ def test_at_the_end_the_server_is_asked_for_what_is_unknown_and_to_end_what_is_u
     wire.told(refused(missing or ""))
     assert wire.session.is_answered
     assert wire.session.unknown == ("c",)
+
+
+def test_while_the_caller_is_there_the_end_of_a_connection_is_hurried() -> None:
+    assert Wire(is_over=False).session.is_hurried
+    assert not Wire(is_over=True).session.is_hurried
+
+
+def test_what_history_has_of_a_reply_that_is_under_way_is_not_what_it_will_have() -> None:
+    wire = Wire().told(audio("a"), retrieved("a", "One two three."), written("a", "One two three."))
+    wire.session.closed()
+    assert (text(wire.session), wire.session.unknown) == ([""], ("a",))
 
 
 def test_nothing_is_asked_that_the_provider_does_not_take() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,8 +17,12 @@ import pytest
 
 from callwright.errors import ConnectionFailed, UsageError
 from callwright.ids import ItemId
-from callwright.measure.figures import METRICS, CallFigures, measure_call
+from callwright.measure.batch import RunResult, summarise, unshown_reason, went_as_expected
+from callwright.measure.export import export_call
+from callwright.measure.figures import METRICS, CallFigures, figures_of, measure_call
+from callwright.measure.hearing import hear_call
 from callwright.measure.metric import Elsewhere as Rests
+from callwright.measure.report.page import Assets, Shown, call_page
 from callwright.measure.verdict import judge
 from callwright.runtime.connect import connector
 from callwright.runtime.endpoint import Endpoint
@@ -37,15 +42,14 @@ from callwright.wire.profiles import POLYAI, PROFILES
 APPS = Path(str(resources.files("callwright.apps")))
 SHORT = """
 scenario: short
-about: the caller asks about the wifi, talks over the answer to say goodbye, and hangs up over the goodbye
+about: the caller says that that is all, and hangs up over the goodbye
 agent: callwright.apps.hotel:desk
 line: {{kind: phone}}
 model: {{rules: {rules}}}
-expect: {{max: {{heard_error_ms: 100, pickup_lost_ms: 0}}, heard: [wifi]}}
+expect: {{max: {{starts_over: 0, pickup_lost_ms: 0}}, heard: [goodbye]}}
 caller:
-  - {{when: pickup + 100 ms, says: ask-wifi}}
-  - {{when: reply.start + 600 ms, says: thats-all}}
-  - {{when: end_call.holding + 100 ms, does: hang_up}}
+  - {{when: pickup + 100 ms, says: thats-all}}
+  - {{when: end_call.holding + 500 ms, does: hang_up}}
 """
 
 
@@ -75,9 +79,19 @@ def short(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 
 
 @cache
-def played(name: str, dialect: str = "polyai", client: str = OURS, **server: int) -> Both:
+def played(
+    name: str,
+    dialect: str = "polyai",
+    client: str = OURS,
+    *,
+    drops_at_ms: int | None = None,
+    audit: bool = False,
+    **server: int,
+) -> Both:
     """A call in virtual time: whatever it is judged by went over the wire."""
-    call, options = scenario(name), Options(dialect=dialect)
+    call, options = scenario(name), Options(dialect=dialect, audit=audit)
+    if drops_at_ms is not None:
+        call = replace(call, connection=replace(call.connection, drops_at_ms=(drops_at_ms,)))
     sessions: list[Sessions] = []
 
     def serve(_place: object) -> Elsewhere:
@@ -207,6 +221,50 @@ def test_a_hand_over_to_a_new_session_is_one_conversation() -> None:
     assert len(mine) == len({item.item_id for item in mine})
 
 
+def test_a_connection_that_breaks_for_the_client_is_followed_by_another_session_of_the_same_call() -> None:
+    both = played("check-in", drops_at_ms=8_000)
+    first, *others = both.wire.spoken
+    assert first.streamed_ms < first.audio_ms
+    assert others
+    assert [item.item_id for item in both.wire.spoken] == [item.item_id for item in both.book.spoken]
+    assert [named(item) for item in both.wire.history] == [named(item) for item in both.book.history]
+
+
+def test_a_server_that_ends_the_call_in_the_middle_leaves_a_record_of_what_was() -> None:
+    both = played("check-in", client="naive", longest_session_ms=8_000)
+    assert both.wire.ended_by == "model"
+    assert "4410" in both.wire.ended_because
+    (spoken,) = both.wire.spoken
+    assert 0 < spoken.streamed_ms < spoken.audio_ms
+    assert both.wire.unknown[0] == spoken.item_id
+    wire, book = both.figures
+    assert (wire.void, wire.values["heard_ms"]) == (book.void, book.values["heard_ms"])
+
+
+def test_an_audit_asks_on_such_a_server_too() -> None:
+    both = played("booking", audit=True)
+    assert both.wire.tool_calls_kept
+    assert all(both.wire.tool_calls_kept)
+
+
+def test_such_a_call_is_shown_and_handed_on_like_any_other() -> None:
+    both = played("check-in")
+    heard = hear_call(both.wire, both.scenario.lines)
+    figures = figures_of(heard)
+    run = RunResult(3, "0" * 64, figures, judge(figures, both.scenario.expect))
+    page = call_page([Shown(heard, run, "", (), "", None, is_as_wanted=True)], Assets("", ""))
+    assert "heard: what a server that is not ours says is no recorded line" in page
+    assert "unheard_words_in_history, unheard_words_in_transcript, heard_words_missing" in page
+    words = json.loads(export_call(heard, "")["output.json"])["chunks"]
+    times = [chunk["timestamp"] for chunk in words]
+    assert times == sorted(times)
+    told = summarise("check-in", OURS, "polyai", {}, {}, 3, [run], ("heard", "starts_over"), ("recaps",))
+    assert list(told["not_judged"]) == [name for name, _ in run.verdict.not_judged]
+    assert "heard_words_missing" in told["estimated"]
+    assert went_as_expected([run], ("heard",))
+    assert unshown_reason("check-in", [run, run], ("recaps",)) is None
+
+
 # --- over a socket
 
 
@@ -225,9 +283,10 @@ async def on_a_socket(
 def test_a_call_by_the_wall_clock_on_an_address_is_played_and_measured(short: Scenario) -> None:
     record = asyncio.run(on_a_socket(short))
     assert (record.error, record.ended_by, record.is_elsewhere) == (None, "caller", True)
-    assert [line.trigger for line in record.caller_lines][-1] == "reply.start + 600 ms"
+    assert [spoken.tool for spoken in record.spoken] == ["end_call"]
     verdict = judge(measure_call(record, short.lines), short.expect)
-    assert (verdict.passed, verdict.failed) == (("heard_error_ms",), ())
+    assert (verdict.passed, verdict.failed) == (("starts_over",), ())
+    assert [name for name, _ in verdict.not_judged] == ["pickup_lost_ms", "heard"]
 
 
 @pytest.mark.parametrize(("status", "settings"), [(401, {"key": "wrong"}), (429, {"sessions_max": 0})])
@@ -236,16 +295,6 @@ def test_a_refused_handshake_is_told_by_its_status(status: int, settings: dict[s
         with pytest.raises(ConnectionFailed, match=f"HTTP {status}") as refused:
             asyncio.run(on_a_socket(short, client, **settings))
         assert refused.value.is_final is (status == 401)
-
-
-def test_a_server_that_ends_the_call_in_the_middle_leaves_a_record_of_what_was(short: Scenario) -> None:
-    """The client's own try to go on is refused: the server has had enough."""
-    record = asyncio.run(on_a_socket(short, "naive", longest_session_ms=5_000))
-    assert record.ended_by == "model"
-    assert "4410" in (record.error or record.ended_because)
-    (spoken,) = record.spoken
-    assert spoken.streamed_ms > 0
-    assert record.unknown[0] == spoken.item_id
 
 
 def test_settings_of_the_local_server_are_refused(short: Scenario) -> None:

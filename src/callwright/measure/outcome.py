@@ -28,10 +28,14 @@ def what_went_wrong(record: CallRecord, figures: CallFigures) -> tuple[str, ...]
 def what_went_right(record: CallRecord, figures: CallFigures) -> str:
     """What can be said of a call in which nothing went wrong."""
     right = "Client and server believe what the caller heard, and nothing else."
+    if "unheard_words_in_history" in figures.unjudged:
+        right = "The client believes what the caller heard, and nothing else; of the server that is not known."
     if record.far is not None:
         right += " Nothing was said while nobody was there."
     if any(farewell.is_whole for farewell in figures.farewells[-1:]):
-        right += " No word of the caller's was lost, and he heard the whole goodbye."
+        is_read = "pickup_lost_words" not in figures.unjudged
+        right += " No word of the caller's was lost, and he heard" if is_read else " He heard"
+        right += " the whole goodbye."
     if record.book:
         right += " What was done was done once, and he heard the outcome."
     return right

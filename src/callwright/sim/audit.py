@@ -24,6 +24,8 @@ from callwright.wire.server import ConversationItemRetrieved, ErrorEvent, Respon
 
 ANSWER_S = 1.0
 """How long the answers are waited for at most."""
+HURRIED_S = 0.3
+"""How long where the call goes on without this connection, and waits for the next one."""
 UNDER_WAY_S = 0.6
 """How long a response that is under way may take to its end: one was seen to come 0.44 s after its last audio."""
 _MARK = "audit_"
@@ -36,6 +38,10 @@ class Asker(Protocol):
     @property
     def is_under_way(self) -> bool:
         """Whether something is worth waiting for that the server has begun."""
+
+    @property
+    def is_hurried(self) -> bool:
+        """Whether the call goes on without this connection."""
 
     @property
     def questions(self) -> list[bytes]:
@@ -76,6 +82,11 @@ class Audit:
     @property
     def is_under_way(self) -> bool:
         """No: what was called was called."""
+        return False
+
+    @property
+    def is_hurried(self) -> bool:
+        """No: an audit is an audit."""
         return False
 
     @property
@@ -122,11 +133,13 @@ class _Listener:
         if self._is_closing:
             return
         self._is_closing = True
-        await self._until(lambda: not self._asker.is_under_way, UNDER_WAY_S)
+        is_hurried = self._asker.is_hurried
+        if not is_hurried:
+            await self._until(lambda: not self._asker.is_under_way, UNDER_WAY_S)
         questions = [] if self.is_closed else self._asker.questions
         for question in questions:
             connection.send(question)
-        await self._until(lambda: not questions or self._asker.is_answered, ANSWER_S)
+        await self._until(lambda: not questions or self._asker.is_answered, HURRIED_S if is_hurried else ANSWER_S)
 
     async def _until(self, is_so: Callable[[], bool], seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

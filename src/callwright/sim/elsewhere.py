@@ -16,10 +16,10 @@ the reply calls none.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -155,21 +155,36 @@ class _History:
                 return
 
 
+class Call(Protocol):
+    """The call that a session is of."""
+
+    @property
+    def now_ms(self) -> Ms:
+        """Its clock."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its line has ended."""
+
+    @property
+    def pace(self) -> float:
+        """What its words are placed by where no audio tells."""
+
+
 class WireSession:
-    """One connection's session by its messages. ``now_ms`` is the call's clock, ``pace`` what its words are placed by.
+    """One connection's session by its messages; ``call`` is the call that it is of.
 
     Implements ``callwright.sim.sessions.OneSession``, and asks at its end (``callwright.sim.audit.Asker``).
     """
 
-    def __init__(self, profile: Profile, now_ms: Callable[[], Ms], pace: Callable[[], float]) -> None:
+    def __init__(self, profile: Profile, call: Call) -> None:
         self.truncations: list[Truncation] = []
         self.confirmations: list[Confirmation] = []
         self.replies: dict[str, _Reply] = {}
         self.tools: dict[str, str] = {}
         """The tool that was called, by response, and by the item of its call."""
         self._takes = profile.client_events
-        self._now_ms = now_ms
-        self._pace = pace
+        self._call = call
         self._format = self._input = parse_format(msgspec.to_builtins(profile.output_format))
         self._sent_ms = 0.0
         self._audible_until_ms: Ms = 0
@@ -208,7 +223,8 @@ class WireSession:
     @property
     def spoken(self) -> tuple[SpokenItem, ...]:
         """Every reply as it came, its words where they may be supposed."""
-        return tuple(self._spoken(reply, self._pace()) for reply in self.replies.values())
+        pace = self._call.pace
+        return tuple(self._spoken(reply, pace) for reply in self.replies.values())
 
     def _spoken(self, reply: _Reply, pace: float) -> SpokenItem:
         sound = self._sound(reply)
@@ -251,10 +267,15 @@ class WireSession:
         return any(not reply.is_over for reply in self.replies.values())
 
     @property
+    def is_hurried(self) -> bool:
+        """Whether the caller is still there, and the client about to go on with another session."""
+        return not self._call.is_over
+
+    @property
     def questions(self) -> list[bytes]:
         """An end of the reply that is under way, which tells its text; and all that is not known of history."""
         asked: list[client.ClientEvent] = []
-        if self._can(client.ResponseCancel) and self.is_under_way:
+        if self._ends_replies:
             asked.append(client.ResponseCancel(event_id=f"{_MARK}end"))
         if self._can(client.ConversationItemRetrieve):
             open_ones = (reply.item_id for reply in self.replies.values() if not reply.is_over)
@@ -265,7 +286,11 @@ class WireSession:
     @property
     def is_answered(self) -> bool:
         """Whether nothing is under way, and the server has said something of each."""
-        return all(self._asked.values()) and not (self._can(client.ResponseCancel) and self.is_under_way)
+        return all(self._asked.values()) and not self._ends_replies
+
+    @property
+    def _ends_replies(self) -> bool:
+        return self._can(client.ResponseCancel) and self.is_under_way
 
     def _can(self, event: type[client.ClientEvent]) -> bool:
         return wire_type(event) in self._takes
@@ -307,7 +332,7 @@ class WireSession:
     def _truncated(self, event: client.ConversationItemTruncate) -> None:
         if event.event_id:
             self._truncates[event.event_id] = len(self.truncations)
-        cut = Truncation(ItemId(event.item_id), event.audio_end_ms, self._now_ms(), is_refused=False)
+        cut = Truncation(ItemId(event.item_id), event.audio_end_ms, self._call.now_ms, is_refused=False)
         self.truncations.append(cut)
         if event.item_id in self.replies:
             self.replies[event.item_id].kept = None
@@ -361,7 +386,7 @@ class WireSession:
                 pass
 
     def _audio(self, event: server.ResponseOutputAudioDelta) -> None:
-        now_ms = self._now_ms()
+        now_ms = self._call.now_ms
         reply = self.replies.get(event.item_id)
         if reply is None:
             reply = _Reply(ItemId(event.item_id), event.response_id, now_ms, bytearray())
@@ -395,13 +420,13 @@ class WireSession:
             late = _text(item) if isinstance(item, items.MessageItem) and item.id in self.replies else None
             if late and item.id and not self.replies[item.id].written:
                 self.replies[item.id].text = late
-        now_ms = self._now_ms()
+        now_ms = self._call.now_ms
         if response.status not in (None, "completed") and now_ms < self._audible_until_ms:
             self._cut_ms = self._audible_until_ms = now_ms
 
     def _speaks(self, audio_start_ms: Ms) -> None:
         """The caller is told to speak: over a reply, if one is heard by what came of it."""
-        now_ms = self._now_ms()
+        now_ms = self._call.now_ms
         if now_ms < self._audible_until_ms or now_ms - self._cut_ms < JUST_CUT_MS:
             self.confirmations.append(Confirmation(round(now_ms - self._sent_ms) + audio_start_ms, now_ms))
 
@@ -409,8 +434,9 @@ class WireSession:
         if item_id in self._asked:
             self._asked[item_id] = True
         text = _text(item)
-        if item_id in self.replies:
-            self.replies[item_id].kept = text
+        reply = self.replies.get(item_id)
+        if reply is not None and reply.is_over:
+            reply.kept = text
         elif text and item_id in self._history.wordless:
             self._history.turn(item_id, text)
 
@@ -457,7 +483,7 @@ class Elsewhere(ServerBook[WireSession]):
 
     async def connect(self, sink: ModelSink) -> ModelConnection:
         """Connect as the other connector does. Raises ConnectionFailed."""
-        session = WireSession(self._profile, lambda: self._line.now_ms, self._pace)
+        session = WireSession(self._profile, self)
         connection = _Tapped(await connect_asking(self._connector, sink, session), session)
         self._all.append(session)
         self._connections.append(connection)
@@ -480,7 +506,19 @@ class Elsewhere(ServerBook[WireSession]):
         """The replies and the caller's turns of which nobody tells what history holds."""
         return tuple(item_id for session in self._all for item_id in session.unknown)
 
-    def _pace(self) -> float:
+    @property
+    def now_ms(self) -> Ms:
+        """The clock of its line."""
+        return self._line.now_ms
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the line has ended."""
+        return self._line.ended_ms is not None
+
+    @property
+    def pace(self) -> float:
+        """How long a letter takes in its whole replies."""
         return pace_of(sound for session in self._all for sound in session.sounds)
 
 

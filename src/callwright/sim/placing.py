@@ -85,9 +85,10 @@ def place_words(text: str, sound: Streamed, pace: float) -> tuple[Word, ...]:
     sounding = _sounding(sound)
     clock = np.concatenate(([0], np.cumsum(sounding))) * _FRAME_MS
     letters = list(accumulate(_letters(words), initial=0))
-    each_ms = float(clock[-1]) / letters[-1] if sound.is_whole and clock[-1] else pace
+    is_whole = sound.is_whole and clock[-1] > 0
+    each_ms = float(clock[-1]) / letters[-1] if is_whole else pace
     end = _Place(letters[-1] * each_ms, 0.0, len(words)), _Place(float(clock[-1]), 0.0)
-    known = _together(_breaks(words, letters, each_ms), list(_pauses(sounding)), end if sound.is_whole else None)
+    known = _together(_breaks(words, letters, each_ms), list(_pauses(sounding)), end if is_whole else None)
     last_ms, last_word = known[-1].at_ms, known[-1].word
     known.append(_Place(last_ms + each_ms * (letters[-1] - letters[last_word]), 0.0, len(words)))
     edges = np.interp(letters, [letters[each.word] for each in known], [each.at_ms for each in known])
@@ -169,8 +170,8 @@ def _instant_ms(sounds_ms: float, clock: NDArray[np.int64], *, after_pause: bool
     missing_ms = sounds_ms - float(clock[-1])
     if missing_ms > 0:
         return round((len(clock) - 1) * _FRAME_MS + missing_ms)
-    frame = int(np.searchsorted(clock, sounds_ms, side="right" if after_pause else "left"))
-    return min(frame - after_pause, len(clock) - 1) * _FRAME_MS
+    frame = int(np.searchsorted(clock, sounds_ms, side="right" if after_pause else "left")) - after_pause
+    return round(frame * _FRAME_MS + sounds_ms - float(clock[frame]))
 
 
 def _sounding(sound: Streamed) -> NDArray[np.bool_]:
