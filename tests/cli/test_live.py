@@ -26,7 +26,7 @@ from callwright.errors import ConnectionFailed, UsageError
 from callwright.sim.server import ServerSession
 from callwright.sim.server.websocket import RealtimeServer
 from callwright.sim.world import Options, make_session
-from callwright.testing.connections import answers, raw_server
+from callwright.testing.connections import Serve, answers, raw_server
 from callwright.wire.profiles import PROFILES
 
 KEY = "sk-marker-live"
@@ -104,6 +104,16 @@ class Sessions:
 def serving(sessions: Sessions, sessions_max: int | None = None) -> Iterator[str]:
     with running(RealtimeServer(sessions, key=KEY, sessions_max=sessions_max)) as server:
         yield server.url
+
+
+def counted(asked: list[int], serve: Serve) -> Serve:
+    """The same server, which counts who comes."""
+
+    async def counts(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(1)
+        await serve(reader, writer)
+
+    return counts
 
 
 def plan_of(server: str | None = NOWHERE, name: str = "check-in") -> Plan:
@@ -216,15 +226,9 @@ def test_no_more_calls_are_open_at_once_than_are_allowed_and_jobs_do_not_multipl
 
 def test_a_key_that_is_refused_stops_the_batch_at_once(gone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-
-    async def refuses(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(1)
-        await answers(401)(reader, writer)
-
-    with running(raw_server(refuses)) as url:
-        result = callwright("measure", gone, "--runs", 40, "--server", url, "--yes", "--live-calls", 2)
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert 1 <= len(asked) <= 2
+    with running(raw_server(counted(asked, answers(401)))) as url:
+        result = callwright("measure", gone, "--runs", 40, "--server", url, "--yes", "--live-calls", 1)
+    assert (result.exit_code, result.stdout, len(asked)) == (1, "", 1)
     assert "HTTP 401: POLY_API_KEY was refused" in result.stderr
     assert f"POLY_API_KEY is from the environment; callwright check --server {url} looks closer" in result.stderr
 
@@ -257,6 +261,15 @@ def test_a_demo_plays_both_clients_on_the_server_at_once(gone: Path, here: Path)
     assert result.exit_code == 0, result.output
     assert (sessions.most, len(sessions.made)) == (2, 2)
     assert "2 live calls on polyai" in result.stderr
+    assert result.stdout.count("\nomitted not_heard: ") == 2
+
+
+def test_a_demo_tries_no_second_call_with_a_key_that_is_refused(gone: Path) -> None:
+    asked: list[int] = []
+    with running(raw_server(counted(asked, answers(403)))) as url:
+        result = callwright("demo", gone, "--server", url, "--yes", "--live-calls", 1)
+    assert (result.exit_code, result.stdout, len(asked)) == (1, "", 1)
+    assert "HTTP 403" in result.stderr
 
 
 # --- who waits

@@ -3,7 +3,7 @@
     python -m tests.live.player SERVER FILE SCENARIO...
 
 SERVER is the name of a provider, or ``local``: a process of ``callwright serve`` for each scenario, which asks for a
-key. FILE gets one JSON object, by scenario.
+key. FILE gets one JSON object, by scenario. A call that failed is told in it, so that only its own test fails.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import secrets
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -49,8 +50,10 @@ def main(server: str, file: Path, names: Sequence[str]) -> None:
             plans = [_plan(name, _address(process)) for name, process in serving.items()]
         else:
             plans = [_plan(name, server) for name in names]
-        played = play_waiting(plans, SEED, len(plans) if server == LOCAL else LIVE_CALLS, told_on_stderr(quiet=False))
-    file.write_text(json.dumps({each.plan.scenario.name: _measured(each) for each in played}), "utf-8")
+        at_once = len(plans) if server == LOCAL else LIVE_CALLS
+        played = list(play_waiting(plans, SEED, at_once, told_on_stderr(quiet=False)))
+    outcomes = {name: _outcome(each) for name, each in zip(names, played, strict=True)}
+    file.write_text(json.dumps(outcomes), "utf-8")
 
 
 def _plan(name: str, server: str) -> Plan:
@@ -74,8 +77,10 @@ def _address(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().partition(" at ")[2].partition(";")[0]
 
 
-def _measured(played: Played) -> Mapping[str, Any]:
+def _outcome(played: Played | BaseException) -> Mapping[str, Any]:
     """What the tests look at of a call."""
+    if isinstance(played, BaseException):
+        return {"error": "".join(traceback.format_exception(played))}
     run = played.run
     return {
         "held": played.plan.held(run),

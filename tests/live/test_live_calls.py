@@ -23,7 +23,8 @@ def worst(call: Call, name: str) -> float:
 @pytest.fixture(autouse=True)
 def came_about(call: Call) -> None:
     """The call was played to its end on a server that is not ours, and all that can be judged of it held."""
-    assert (call["error"], call["void"]) == (None, None)
+    assert call["error"] is None, call["error"]
+    assert call["void"] is None
     assert call["held"], call["failed"]
     assert call["passed"]
     assert call["live"].startswith(("ws://", "wss://"))

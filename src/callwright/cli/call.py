@@ -11,7 +11,7 @@ import click
 from callwright.cli import options, show
 from callwright.cli.estimate import ask_about
 from callwright.cli.live import told_on_stderr
-from callwright.cli.playing import make_plan, play_one, play_waiting, progress, save
+from callwright.cli.playing import came_about, make_plan, play_one, play_waiting, progress, save
 from callwright.cli.report import write_calls, write_export
 
 
@@ -47,7 +47,7 @@ def command(
     ask_about([(plan, 1)], seed, 1, is_agreed=is_agreed, quiet=quiet)
     with progress(f"{plan.scenario.name}, seed {seed}", 1, quiet=quiet):
         if plan.live:
-            (played,) = play_waiting([plan], seed, 1, told_on_stderr(quiet=quiet))
+            (played,) = map(came_about, play_waiting([plan], seed, 1, told_on_stderr(quiet=quiet)))
         else:
             played = play_one(plan, seed)
         directory = save(played, out)

@@ -12,7 +12,17 @@ from callwright.cli import options, show
 from callwright.cli.estimate import ask_about
 from callwright.cli.live import told_on_stderr
 from callwright.cli.options import Pace
-from callwright.cli.playing import Plan, Played, make_plan, play_one, play_together, play_waiting, progress, save
+from callwright.cli.playing import (
+    Plan,
+    Played,
+    came_about,
+    make_plan,
+    play_one,
+    play_together,
+    play_waiting,
+    progress,
+    save,
+)
 from callwright.cli.report import write_calls
 from callwright.ids import Ms
 from callwright.sim.world import OURS
@@ -99,7 +109,7 @@ def command(
 
     def take(plans: Sequence[Plan]) -> Iterable[Played]:
         if server:
-            return play_waiting(plans, seed, live_calls, patience)
+            return map(came_about, play_waiting(plans, seed, live_calls, patience))
         return play_together(plans, seed) if pace is Pace.REAL else (play_one(plan, seed) for plan in plans)
 
     shown: list[list[tuple[Played, Path]]] = []

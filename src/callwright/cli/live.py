@@ -94,6 +94,8 @@ class Patience:
     """Decides about calls that did not come about, and tells of each that waits."""
 
     tell: Callable[[str], None]
+    refusal: ConnectionFailed | None = None
+    """Why a key was refused, which no other call need find out."""
     _tries: dict[str, int] = field(default_factory=dict)
     _waited_s: dict[str, float] = field(default_factory=dict)
 
@@ -106,7 +108,9 @@ class Patience:
         if plan.live is None or not isinstance(problem, ConnectionFailed):
             return None
         if problem.status in _REFUSED:
-            raise ConnectionFailed(f"{problem}; {plan.live.advice()}", is_final=True, status=problem.status)
+            told = f"{problem}; {plan.live.advice()}"
+            self.refusal = ConnectionFailed(told, is_final=True, status=problem.status)
+            raise self.refusal
         if problem.status != _NO_ROOM:
             return None
         name, call = f"{plan.scenario.name} seed {seed}", plan.replay(seed)
@@ -136,16 +140,19 @@ def play_live(plan: Plan, seed: int) -> CallRecord:
         return runner.run(_take(plan, seed))
 
 
-def play_patiently(plans: Sequence[Plan], seed: int, at_once: int, patience: Patience) -> list[CallRecord]:
+def play_patiently(
+    plans: Sequence[Plan], seed: int, at_once: int, patience: Patience
+) -> list[CallRecord | BaseException]:
     """Play a call of each plan, so many at the same time; what the server has no room for is played again.
 
-    Raises as ``Patience`` and ``play_elsewhere``.
+    Of a call that failed it returns what was raised, as ``Patience`` and ``take_elsewhere`` raise it.
     """
 
-    async def play_all() -> list[CallRecord]:
+    async def play_all() -> list[CallRecord | BaseException]:
         room = asyncio.Semaphore(at_once)
         under_way: list[Plan] = []
-        return list(await asyncio.gather(*(_patiently(plan, seed, room, patience, under_way) for plan in plans)))
+        calls = [_patiently(plan, seed, room, patience, under_way) for plan in plans]
+        return list(await asyncio.gather(*calls, return_exceptions=True))
 
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
         return runner.run(play_all())
@@ -156,6 +163,8 @@ async def _patiently(
 ) -> CallRecord:
     while True:
         async with room:
+            if patience.refusal:
+                raise patience.refusal
             under_way.append(plan)
             try:
                 return await _take(plan, seed)

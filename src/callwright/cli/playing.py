@@ -170,10 +170,23 @@ def play_together(plans: Sequence[Plan], seed: int) -> list[Played]:
     return [_measured(plan, seed, record) for plan, record in zip(plans, records, strict=True)]
 
 
-def play_waiting(plans: Sequence[Plan], seed: int, at_once: int, patience: Patience) -> list[Played]:
-    """Play and measure several calls on live servers, so many at once, and wait where a server has no room."""
+def play_waiting(
+    plans: Sequence[Plan], seed: int, at_once: int, patience: Patience
+) -> Iterator[Played | BaseException]:
+    """Play several calls on live servers, so many at once, and wait where one has no room; then measure each.
+
+    Yields in place of a call that failed what it raised.
+    """
     records = play_patiently(plans, seed, at_once, patience)
-    return [_measured(plan, seed, record) for plan, record in zip(plans, records, strict=True)]
+    for plan, record in zip(plans, records, strict=True):
+        yield record if isinstance(record, BaseException) else _measured(plan, seed, record)
+
+
+def came_about(played: Played | BaseException) -> Played:
+    """A call that was played. Raises what it raised."""
+    if isinstance(played, BaseException):
+        raise played
+    return played
 
 
 def _measured(plan: Plan, seed: int, record: CallRecord) -> Played:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from callwright.cli.playing import Played
 from callwright.cli.printing import digits, heading, put, unwrapped, width
-from callwright.cli.show_batch import verdict
+from callwright.cli.show_batch import left_open, verdict
 from callwright.cli.show_hold import far_lane, far_legend, hold, who_spoke
 from callwright.measure.figures import METRICS
 from callwright.measure.outcome import seconds, what_went_right, what_went_wrong, words
@@ -98,6 +98,7 @@ def demo(calls: Sequence[tuple[Played, Path]]) -> None:
             "",
             _sentence(played),
             _headline(played),
+            *left_open([played.run]),
             _files(directory),
         )
 

@@ -280,14 +280,19 @@ def verdict(plan: Plan, runs: Sequence[RunResult]) -> Iterator[Text]:
         if len(runs) > 1:
             told += f" in {len(cases)} of {len(runs)}; {plan.replay(run.seed)}"
         yield unwrapped(("failed  ", "red"), told)
-    for kind, told in reservations(runs):
-        yield Text.assemble((f"{kind:8}", "dim"), told)
+    yield from left_open(runs)
     if plan.behaviors:
         shown = runs_shown(runs, plan.behaviors).items()
         told = ", ".join(f"{name} in {count} of {len(runs)}" for name, count in shown)
         yield Text.assemble(("showed  ", "dim"), told)
     for reason in [*(_void(plan, run) for run in runs if run.figures.void), *filter(None, [plan.unshown(runs)])]:
         yield unwrapped((reason, "bold red"))
+
+
+def left_open(runs: Sequence[RunResult]) -> Iterator[Text]:
+    """What is not judged, and what is estimated, because the server is not ours."""
+    for kind, told in reservations(runs):
+        yield Text.assemble((f"{kind:8}", "dim"), told)
 
 
 def _void(plan: Plan, run: RunResult) -> str:
