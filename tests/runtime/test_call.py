@@ -97,6 +97,16 @@ def test_c105_a_refused_session_ends_the_call_and_names_the_field(event_id: str 
     assert taken.line.recording.agent.size == 160  # 20 ms: the line was ended at once
 
 
+@pytest.mark.parametrize("told", [(), ({"type": "function", "name": "look"},)])
+def test_c105_a_session_without_all_tools_ends_the_call_and_hears_nothing(told: tuple[dict[str, str], ...]) -> None:
+    """It would talk without being able to act."""
+    taken = take(*OPENING[:2], emit(server.SessionUpdated(session=objects.Session(tools=told))))
+    assert taken.result.ending.by == "fault"
+    assert taken.result.ending.reason.startswith("the session's tools")
+    assert not taken.model.appends
+    assert taken.model.closing == (1000, "")
+
+
 @pytest.mark.parametrize("spelling", ["pcm16", objects.WireFormat(type="audio/pcm", rate=24_000)])
 def test_c116_another_format_than_the_one_asked_for_ends_the_call(spelling: Any) -> None:
     audio = objects.Audio(input=objects.AudioInput(format=spelling))

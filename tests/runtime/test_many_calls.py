@@ -7,10 +7,13 @@ import gc
 import sys
 import tracemalloc
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import FrameType
 
 import pytest
+from bench.attempt import Clock as Confirms
+from tests.ledger.rows import TERMS
 from tests.runtime.calls import (
     ANYTHING,
     CREATED,
@@ -35,11 +38,14 @@ from callwright.audio.formats import PCM16_24K
 from callwright.core.ports import LineSink, ModelSink, PlayedReports
 from callwright.errors import LineFailed
 from callwright.ids import ItemId, MarkId
+from callwright.ledger.asking import Ask
+from callwright.ledger.store import MemoryStore
 from callwright.lines.clock import line_clock
 from callwright.lines.player import WAITING_MS_MAX, Player
 from callwright.runtime.call import CallResult
+from callwright.runtime.dispatcher import Ledger
 from callwright.sim.server import MemoryConnector
-from callwright.sim.vloop import run_virtual
+from callwright.sim.vloop import VirtualLoop, run_virtual
 from callwright.testing.scripted import Emit, Step, after, close
 
 FRAME = PCM16_24K.silence(20)
@@ -155,6 +161,26 @@ def test_c131_nor_does_it_leave_anything_with_a_ledger_that_outlives_it() -> Non
             return await take(10) - before
 
     assert run_virtual(calls()) < 10
+
+
+def test_c131_a_ledger_tends_what_was_confirmed_in_the_last_days_and_nothing_else() -> None:
+    """Ten days with two refunds each: three days long a provider is asked whether one has come back."""
+
+    async def days() -> list[int]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        tasks = []
+        async with Ledger(MemoryStore(), [Confirms()], clock=loop.now_ms) as ledger:
+            for number in range(20):
+                terms = replace(TERMS, subject=f"order:{number}")
+                await ledger.propose(Ask("refund", "full", "customer:81", Confirms.name, terms))
+                await asyncio.sleep(43_200)
+                tasks.append(len(loop.pending_tasks()))
+        return tasks
+
+    tasks = run_virtual(days())
+    assert tasks[0] + 3 < tasks[9] == tasks[-1]
+    assert tasks[-1] - tasks[0] < 2 * 3
 
 
 class Direct:

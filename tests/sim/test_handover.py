@@ -12,14 +12,15 @@ from typing import Any
 import pytest
 from tests.sim.whole_call import LOOK_UP, check_in, first, hangs_up, quick, says, scenario
 
+from callwright.cli.playing import ROOTS
 from callwright.errors import ConnectionFailed
 from callwright.ids import Ms
 from callwright.sim.caller import Anchor
 from callwright.sim.models import ToolAnswered, ToolRequested
 from callwright.sim.quick import QuickResult
 from callwright.sim.record import CallRecord
-from callwright.sim.scenario import Scenario
-from callwright.sim.world import play
+from callwright.sim.scenario import Scenario, find_scenarios, load_scenario
+from callwright.sim.world import Options, play
 
 NOTICE = "You're speaking with our automated assistant."
 GAP_MS_MAX = 3_000
@@ -108,6 +109,21 @@ def test_c107_a_session_that_ends_unannounced_is_followed_by_another_one() -> No
     check(record, 2)
     assert "connection closed: 4410; another session is opened: session_expired" in record.anomalies
     assert record.ending.by == "caller"
+
+
+@pytest.mark.parametrize("ends_ms", [12_000, 17_000, 22_500], ids=["refund runs", "outcome is told", "silence"])
+def test_c107_a_refund_is_made_once_and_told_whenever_the_session_ends(ends_ms: Ms) -> None:
+    """The server says ``session_expired`` and closes with 4410."""
+    refund = load_scenario(find_scenarios(ROOTS)["did-it-go-through"])
+    record = play(refund, 1, options=Options(server={"longest_session_ms": ends_ms}))
+    restored = [row for _, row in done(record, "StateRestored")]
+    assert restored
+    assert all(row["gap_ms"] <= GAP_MS_MAX and not row["lost_ms"] for row in restored)
+    assert "connection closed: 4410; another session is opened: session_expired" in record.anomalies
+    assert [effect.text for effect in record.book if effect.status == "succeeded"] == list(refund.expect.effects)
+    outcome = "Good news. The refund of 32 dollars to your Visa ending in 4242 is done."
+    assert [turn.heard for turn in record.turns].count(outcome) == 1
+    assert (record.ended_by, record.violations) == ("agent", ())
 
 
 def test_an_interruption_is_on_the_calls_clock_in_whichever_session_it_falls() -> None:
