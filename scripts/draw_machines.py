@@ -30,6 +30,7 @@ from callwright.core.table import Table
 from callwright.core.told import TOLD
 from callwright.core.toolcalls import TOOL_CALLS
 from callwright.core.turns import TURNS
+from callwright.core.voicing import VOICING
 from callwright.ledger.operation import OPERATION
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "machines.md"
@@ -40,6 +41,7 @@ CALL = (
     TURNS,
     PLAYOUT,
     HEARING,
+    VOICING,
     TOOL_CALLS,
     GOODBYE,
     LULL,

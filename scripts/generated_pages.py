@@ -155,17 +155,20 @@ def trace_rows() -> str:
     parts = {
         "`on`: from the model": events.ModelEvent,
         "`on`: from the line": events.LineEvent,
+        "`on`: from a voice of our own": events.VoiceEvent,
         "`on`: from the tools and the app": events.AppEvent,
         "`do`: to the model": commands.ModelCommand,
+        "`do`: to a voice of our own": commands.VoiceCommand,
         "`do`: to the line": commands.LineCommand,
         "`do`: to the ear on the caller's level": commands.WatchCommand,
         "`do`: to the ledger": commands.LedgerCommand,
         "`do`: to the tool runner and the record": commands.ToolCommand | commands.RecordCommand,
     }
-    told = [kind for kinds in parts.values() for kind in get_args(kinds)]
+    kinds_of = {title: get_args(kinds) or (kinds,) for title, kinds in parts.items()}
+    told = [kind for kinds in kinds_of.values() for kind in kinds]
     assert {*told} == {*get_args(events.Event), *get_args(commands.Command)}
     head = ("row", "content", "means")
-    return "\n".join(f"### {title}\n\n{table(head, map(row, get_args(kinds)))}" for title, kinds in parts.items())
+    return "\n".join(f"### {title}\n\n{table(head, map(row, kinds))}" for title, kinds in kinds_of.items())
 
 
 def row(kind: type[Any]) -> tuple[str, str, str]:

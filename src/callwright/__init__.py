@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from callwright.declare.tools import Facts as Facts
     from callwright.declare.tools import Grounded as Grounded
     from callwright.declare.tools import Spoken as Spoken
+    from callwright.declare.voice import Said as Said
+    from callwright.declare.voice import Voice as Voice
     from callwright.errors import CallwrightError as CallwrightError
     from callwright.errors import ConnectionFailed as ConnectionFailed
     from callwright.errors import DeclarationError as DeclarationError
@@ -71,12 +73,14 @@ _PLACES = {
     "Provider": "ledger.provider",
     "Recording": "declare.notices",
     "Refuse": "errors",
+    "Said": "declare.voice",
     "Source": "core.heard",
     "Speaker": "core.heard",
     "Spoken": "declare.tools",
     "Terms": "declare.actions",
     "Turn": "core.heard",
     "UsageError": "errors",
+    "Voice": "declare.voice",
     "openai": "declare.agent",
     "plain": "declare.agent",
     "polyai": "declare.agent",
@@ -108,12 +112,14 @@ __all__ = [
     "Provider",
     "Recording",
     "Refuse",
+    "Said",
     "Source",
     "Speaker",
     "Spoken",
     "Terms",
     "Turn",
     "UsageError",
+    "Voice",
     "lines",
     "openai",
     "plain",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, get_args, get_type_hints
 
 import pytest
@@ -15,7 +16,7 @@ from tests.runtime.calls import speech_stopped as stops
 import callwright as cw
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.ids import ItemId, Ms, ResponseId, ToolCallId
+from callwright.ids import EventId, ItemId, Ms, ResponseId, ToolCallId
 from callwright.runtime.kept import WORDS, Kept, made_up, withheld
 from callwright.runtime.trace import Trace
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
@@ -318,6 +319,9 @@ NOT_WORDS = {
     *("RecordTold.op_id", "RecordTold.milestone", "RecordTold.state", "Authorize.op_id", "Authorize.params_hash"),
     *("Withdraw.op_id", "NoteAnomaly.what", "FactChanged.consent", "ConnectFailed.reason", "ConfigureSession.about"),
     *("CarryMessage.item_id", "CarryMessage.speaker", "CarryCall.tool_call_id", "CarryCall.name"),
+    *("WordsVoiced.item_id", "VoiceFailed.response_id", "VoiceFailed.item_id", "StopVoice.response_id"),
+    *("RestateItem.item_id", "DropItem.item_id", "ReportAudible.response_id", "ReportProgress.response_id"),
+    "ReportStopped.response_id",
 }
 """What is no word of the call though it may be a text: ids, codes, names of tools and fields, and our own sentences."""
 
@@ -332,6 +336,16 @@ def test_every_text_of_an_event_or_command_is_words_or_known_to_be_none():
     }
     words = {f"{kind}.{name}" for kind, names in WORDS.items() for name in names}
     assert texts - NOT_WORDS - {"RequestRefused.event_id"} == words
+
+
+def test_what_is_told_of_a_reply_that_had_begun_before_the_permission_is_withheld():
+    kept = Kept(is_kept=False)
+    kept.content(on.ResponseStarted(R))
+    kept.begin()
+    before = do.ReportStopped(EventId("e"), R, 200, 0, "one")
+    assert kept.content(before)["text"] == {"characters": 3}
+    assert kept.content(on.ResponseEnded(R, on.ResponseStatus.COMPLETED, cited='["a"]'))["cited"] == {"characters": 5}
+    assert kept.content(replace(before, response_id=ResponseId("behind"))).text == "one"
 
 
 def rows_of(trace: Trace) -> list[list[Any]]:

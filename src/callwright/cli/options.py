@@ -75,6 +75,7 @@ class Setup:
     hold_s: int | None = None
     max_hold_s: int | None = None
     server: str | None = None
+    voice: str | None = None
 
     @property
     def options(self) -> Options:
@@ -92,6 +93,7 @@ class Setup:
             room={name: value for name, value in self._room.items() if value is not None},
             hold_s=self.hold_s,
             max_hold_s=self.max_hold_s,
+            voice=self.voice,
         )
 
     @property
@@ -108,7 +110,11 @@ class Setup:
     @property
     def _ours_alone(self) -> list[tuple[str, str]]:
         """What was given that no baseline takes, each with the reason."""
-        given = [("--tools", self.tools, "always waits"), ("--max-hold", self.max_hold_s, "never gives up")]
+        given = [
+            ("--tools", self.tools, "always waits"),
+            ("--max-hold", self.max_hold_s, "never gives up"),
+            ("--voice", self.voice, "has none"),
+        ]
         return [(option, lacks) for option, value, lacks in given if value]
 
     def server_for(self, scenario: Scenario) -> Server | None:
@@ -173,6 +179,7 @@ class Setup:
             "--aec": self.aec,
             "--hold": self.hold_s,
             "--max-hold": self.max_hold_s,
+            "--voice": self.voice,
             "--real-time": self.pace is Pace.REAL and self.server is None,
         }
         return _typed(given)
@@ -340,6 +347,11 @@ playing = _all(
     ),
     hold,
     max_hold,
+    click.option(
+        "--voice",
+        type=click.Choice(["own"]),
+        help="Let the server write, and the client say it by a voice of its own: the agent's recorded lines.",
+    ),
     real_time,
 )
 """The fields of `Setup`."""

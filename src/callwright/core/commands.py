@@ -114,6 +114,52 @@ class CarryMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class RestateItem:
+    """Put what was heard of one of the agent's items into history, right behind that item."""
+
+    event_id: EventId
+    item_id: ItemId
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class DropItem:
+    """Take an item out of the model's history."""
+
+    event_id: EventId
+    item_id: ItemId
+
+
+@dataclass(frozen=True, slots=True)
+class ReportAudible:
+    """Tell that the first audio of a reply, which our own voice says, has been played."""
+
+    event_id: EventId
+    response_id: ResponseId
+
+
+@dataclass(frozen=True, slots=True)
+class ReportProgress:
+    """Tell how much of such a reply has been played so far, and the words of it since the last report."""
+
+    event_id: EventId
+    response_id: ResponseId
+    audio_ms: Ms
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportStopped:
+    """Tell that no more of such a reply will be heard: what was, and how much of its audio was dropped."""
+
+    event_id: EventId
+    response_id: ResponseId
+    audio_ms: Ms
+    dropped_ms: Ms
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CarryCall:
     """Put a tool call of an earlier session into the history of a new one; it runs nothing."""
 
@@ -128,6 +174,17 @@ class CloseModel:
     """End the model's connection."""
 
     reason: str
+
+
+# --- to the voice of our own ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StopVoice:
+    """Say nothing more of a response; ``is_open`` says that its end is still waited for."""
+
+    response_id: ResponseId
+    is_open: bool
 
 
 # --- to the line -------------------------------------------------------------------------------------------
@@ -323,12 +380,18 @@ Request = (
     | PostFacts
     | CarryMessage
     | CarryCall
+    | RestateItem
+    | DropItem
+    | ReportAudible
+    | ReportProgress
+    | ReportStopped
 )
 """What the server may refuse: each carries the id that a refusal names."""
 ModelCommand = Request | Connect | OpenUplink | CloseModel
 LineCommand = PlayAudio | FinishItem | SendMark | ClearPlayout | HoldReply | ReleaseReply | PressKeys | HangUp
+VoiceCommand = StopVoice
 WatchCommand = WatchCaller | UnwatchCaller
 ToolCommand = StartTool | AnswerKeys
 RecordCommand = KeepWords | DropWords | StateRestored | NoteAnomaly
 LedgerCommand = RecordTold | Authorize | Withdraw
-Command = ModelCommand | LineCommand | WatchCommand | LedgerCommand | ToolCommand | RecordCommand
+Command = ModelCommand | VoiceCommand | LineCommand | WatchCommand | LedgerCommand | ToolCommand | RecordCommand

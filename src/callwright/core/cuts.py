@@ -14,6 +14,7 @@ from callwright.core.heard import HeardRecord, Truncate
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Can
 from callwright.core.playout import Cut, Playout
+from callwright.core.voicing import OwnVoice
 from callwright.ids import ItemId, Ms, ResponseId
 
 JUST_ENDED_MAX = 4
@@ -23,8 +24,11 @@ JUST_ENDED_MAX = 4
 class Cuts:
     """The ends of one call's replies."""
 
-    def __init__(self, playout: Playout, heard: HeardRecord, out: Outgoing, latency_ms: Ms) -> None:
-        """``latency_ms`` is the line's fixed lag."""
+    def __init__(
+        self, playout: Playout, heard: HeardRecord, out: Outgoing, latency_ms: Ms, own_voice: OwnVoice
+    ) -> None:
+        """``latency_ms`` is the line's fixed lag; ``own_voice`` tells the server what only we know."""
+        self.own_voice = own_voice
         self._playout = playout
         self._heard = heard
         self._out = out
@@ -37,6 +41,7 @@ class Cuts:
     def session_lost(self) -> None:
         """The session ended; what came of it plays on, and nobody can be asked about it."""
         self._of_before = self._playout.live()
+        self.own_voice.session_lost()
 
     def silence(self, open_response: ResponseId | None, now_ms: Ms) -> list[Cut]:
         """Stop what plays and what the open response still sends; ``shorten`` what was cut next."""

@@ -5,10 +5,10 @@ Speech has no even pace, so an estimate is rounded down: no word is claimed that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isqrt
 
-from callwright.core.playout import Cut
+from callwright.core.playout import ROUNDING_MS, Cut
 from callwright.ids import Ms
 
 SLOW_LETTERS_PER_S = 12
@@ -50,6 +50,23 @@ def estimate(written: str, cut: Cut) -> str:
     spread = UNEVENNESS**2 * cut.heard_ms * max(0, total_ms - cut.heard_ms)
     sure_ms = cut.heard_ms - isqrt(spread // total_ms)
     return " ".join(word for word, end in zip(words, ends, strict=True) if end * total_ms <= sure_ms * ends[-1])
+
+
+def aligned(pieces: Sequence[tuple[str, Ms]], cut: Cut) -> str:
+    """What was said before a cut, by whoever told the words of each piece of audio and where it ends.
+
+    Of the piece that the cut is in, those words count that must lie before it.
+    """
+    said: list[str] = []
+    start_ms = 0
+    for text, end_ms in pieces:
+        if end_ms > cut.heard_ms + ROUNDING_MS:
+            part = Cut(cut.item_id, max(0, cut.heard_ms - start_ms), end_ms - start_ms, is_complete=True)
+            said.append(estimate(text, part))
+            break
+        said.append(text)
+        start_ms = end_ms
+    return " ".join(" ".join(said).split())
 
 
 def ends_ms(text: str, audio_ms: Ms) -> tuple[Ms, ...]:

@@ -92,6 +92,24 @@ class ReplyWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class WordsVoiced:
+    """Our own voice told which words, next in line, an item's audio holds by ``audio_ms`` from its start."""
+
+    item_id: ItemId
+    text: str
+    audio_ms: Ms
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceFailed:
+    """Our own voice ended before it had said all of an item."""
+
+    response_id: ResponseId
+    item_id: ItemId
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCalled:
     """The model asked for a tool; ``arguments`` is the JSON text as received, possibly empty."""
 
@@ -342,6 +360,7 @@ ModelEvent = (
     | ConnectFailed
     | ModelClosed
 )
+VoiceEvent = WordsVoiced | VoiceFailed
 LineEvent = (
     LineOpened
     | FirstWordsLost
@@ -354,4 +373,4 @@ LineEvent = (
     | LineClosed
 )
 AppEvent = ToolFinished | KeysRequested | FactChanged | InterruptRequested | HangUpRequested | TimerFired
-Event = ModelEvent | LineEvent | AppEvent
+Event = ModelEvent | VoiceEvent | LineEvent | AppEvent

@@ -19,10 +19,10 @@ reply was played out opens its end again: it can be played out or cut once more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 
-from callwright.core.estimate import estimate, is_short
+from callwright.core.estimate import aligned, estimate, is_short
 from callwright.core.playout import Cut
 from callwright.core.table import Table
 from callwright.ids import ItemId, Ms
@@ -90,6 +90,8 @@ class Source(StrEnum):
     """The reply was played to its end."""
     RETRIEVED = "retrieved"
     """The server's shortened item."""
+    ALIGNED = "aligned"
+    """What our own voice told of the audio that was played."""
     ESTIMATED = "estimated"
     """The written words that can be taken for heard, by how much of the audio was played."""
     NONE = "none"
@@ -127,6 +129,10 @@ class _Reply:
     state: Hearing = HEARING.start
     written: str = ""
     retrieved: str | None = None
+    voiced: list[tuple[str, Ms]] = field(default_factory=list)
+    """The words that our own voice told of, piece by piece, each with where it ends in the audio."""
+    has_unsaid_rest: bool = False
+    """Not all of the text was said, however whole the audio was played."""
     cut: Cut | None = None
     audio_ms: Ms | None = None
     """Length of the audio that played out."""
@@ -217,6 +223,35 @@ class HeardRecord:
         reply.cut, reply.source, reply.truncate, reply.retrieved = cut, Source.PENDING, Truncate.SENT, None
         self._asking[cut.item_id] = now_ms + RETRIEVE_PATIENCE_MS
 
+    def voiced(self, item_id: ItemId, text: str, audio_ms: Ms) -> None:
+        """Our own voice told which words a reply's audio holds up to this point."""
+        self.reply(item_id)
+        self._replies[item_id].voiced.append((text, audio_ms))
+
+    def unsaid_rest(self, item_id: ItemId) -> None:
+        """Our own voice has not said all of a reply."""
+        self.reply(item_id)
+        self._replies[item_id].has_unsaid_rest = True
+
+    def unheard(self, item_id: ItemId, now_ms: Ms) -> None:
+        """Nothing of a reply will ever be heard; no effect on one of which that is known."""
+        reply = self._replies.get(item_id)
+        if reply is not None and reply.state is Hearing.OPEN:
+            self.cut(Cut(item_id, 0, 0, is_complete=False), now_ms)
+            self.give_up(item_id)
+
+    def heard_by(self, item_id: ItemId, cut: Cut) -> str:
+        """What was heard of a reply if it were cut like this."""
+        return _said_by(self._replies[item_id], cut)
+
+    def heard_of(self, item_id: ItemId) -> str:
+        """What was heard of a reply, as far as is known."""
+        return self._turn(item_id).heard
+
+    def written_of(self, item_id: ItemId) -> str:
+        """The text of a reply."""
+        return self._replies[item_id].written
+
     def rests_on(self, item_id: ItemId, topics: tuple[str, ...], *, out_of_domain: bool | None) -> None:
         """The server told which of the agent's topics a reply rests on, and whether none covers it."""
         self._grounds[item_id] = topics, out_of_domain
@@ -227,7 +262,7 @@ class HeardRecord:
         reply.state = HEARING.after(reply.state, Cue.LOST)
         self.changes += 1
         self._asking.pop(cut.item_id, None)
-        reply.cut, reply.source = cut, Source.ESTIMATED
+        reply.cut, reply.source = cut, _by_our_own_account(reply)
         self._settled[cut.item_id] = None
 
     def truncated(self, item_id: ItemId, became: Truncate) -> None:
@@ -279,7 +314,7 @@ class HeardRecord:
         reply.state = HEARING.after(reply.state, Cue.WAITED)
         self.changes += 1
         del self._asking[item_id]
-        reply.source = Source.ESTIMATED
+        reply.source = _by_our_own_account(reply)
         self._settled[item_id] = None
 
     def give_up_all(self) -> None:
@@ -327,9 +362,9 @@ class HeardRecord:
             return Turn(Speaker.CALLER, item_id, text, text, Source.TRANSCRIBED)
         if reply.source is Source.WHOLE and reply.audio_ms and not reply.written:
             return Turn(Speaker.AGENT, item_id, "", "", Source.NONE)
-        if reply.source is Source.WHOLE and reply.audio_ms is not None and is_short(reply.written, reply.audio_ms):
-            audio = Cut(item_id, reply.audio_ms, reply.audio_ms, is_complete=False)
-            return Turn(Speaker.AGENT, item_id, estimate(reply.written, audio), reply.written, Source.ESTIMATED)
+        if reply.source is Source.WHOLE and reply.audio_ms is not None and _lacks_words(reply, reply.audio_ms):
+            heard = _said_by(reply, Cut(item_id, reply.audio_ms, reply.audio_ms, is_complete=False))
+            return Turn(Speaker.AGENT, item_id, heard, reply.written, _by_our_own_account(reply))
         cut_ms = reply.cut.heard_ms if reply.cut else None
         return Turn(Speaker.AGENT, item_id, _heard_text(reply), reply.written, reply.source, cut_ms)
 
@@ -340,11 +375,24 @@ def _heard_text(reply: _Reply) -> str:
             return reply.written
         case Source.RETRIEVED:
             return reply.retrieved or ""
-        case Source.ESTIMATED if reply.cut:
-            return _shorter(estimate(reply.written, reply.cut), reply.retrieved)
+        case Source.ESTIMATED | Source.ALIGNED if reply.cut:
+            return _shorter(_said_by(reply, reply.cut), reply.retrieved)
         case _:
             return ""
 
 
 def _shorter(text: str, bound: str | None) -> str:
     return text if bound is None or len(text.split()) <= len(bound.split()) else bound
+
+
+def _said_by(reply: _Reply, cut: Cut) -> str:
+    return aligned(reply.voiced, cut) if reply.voiced else estimate(reply.written, cut)
+
+
+def _by_our_own_account(reply: _Reply) -> Source:
+    return Source.ALIGNED if reply.voiced else Source.ESTIMATED
+
+
+def _lacks_words(reply: _Reply, audio_ms: Ms) -> bool:
+    """Whether the audio does not hold all of the text."""
+    return reply.has_unsaid_rest or (not reply.voiced and is_short(reply.written, audio_ms))

@@ -43,7 +43,7 @@ def heard_of(turn: Turn) -> Heard:
     """What was heard of a reply for certain."""
     if turn.source is Source.WHOLE:
         return Heard(turn.heard)
-    if turn.source is Source.RETRIEVED and turn.cut_ms is not None:
+    if turn.source in (Source.RETRIEVED, Source.ALIGNED) and turn.cut_ms is not None:
         return Heard(turn.heard, cut=True, ends_ms=ends_ms(turn.heard, turn.cut_ms), played_ms=turn.cut_ms)
     return Heard(turn.heard, cut=True)
 

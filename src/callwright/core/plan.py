@@ -20,6 +20,10 @@ class Can(Flag):
     CANCEL = auto()
     MERGE = auto()
     """To answer a request for a reply that comes while the caller speaks, and his turn, with one reply."""
+    REPORT = auto()
+    """To take reports of what was heard of replies that our own voice says."""
+    RESTATE = auto()
+    """To have such a reply replaced by what was heard of it."""
 
 
 class Keep(StrEnum):
@@ -60,6 +64,8 @@ class CallPlan:
     """How much audio of one turn the server keeps; None where no limit is known."""
     opens_after_ms: Ms | None = None
     """How long the line is quiet before the agent begins; None where it is never the first to speak."""
+    own_voice: bool = False
+    """Whether a voice of our own says what the model writes."""
     locale: str = "en"
     """The language that is spoken; claims are understood in those of ``claims.matcher.LOCALES``."""
 

@@ -15,6 +15,7 @@ from callwright.core.leave import Leave
 from callwright.core.outgoing import Outgoing
 from callwright.core.playout import Playout
 from callwright.core.turns import Turns
+from callwright.core.voicing import OwnVoice
 from callwright.ids import ItemId, Ms, ResponseId
 
 
@@ -28,6 +29,7 @@ class Replies:
         heard: HeardRecord,
         leave: Leave,
         asking: Asking,
+        own_voice: OwnVoice,
         out: Outgoing,
     ) -> None:
         """All of these are the session's; it goes on using them."""
@@ -36,6 +38,7 @@ class Replies:
         self._heard = heard
         self._leave = leave
         self._asking = asking
+        self._own_voice = own_voice
         self._out = out
         self._items: dict[ResponseId, dict[ItemId, None]] = {}
         """The items of the responses that are open."""
@@ -47,6 +50,7 @@ class Replies:
             self._out.note(f"response {event.response_id} began, so {unended} has ended without a word")
             self._asking.stalls.ends(unended, now_ms)
         self._turns.response_started(event.response_id)
+        self._own_voice.began(event.response_id)
         self._asking.telling.began(event.response_id)
         self._asking.lull.began(event.response_id)
         self._asking.hold.reply_began(event.response_id)
@@ -58,6 +62,7 @@ class Replies:
             self._heard.reply(event.item_id)
             self._items.setdefault(event.response_id, {})[event.item_id] = None
             self._leave.goodbye.audio(now_ms)
+            self._own_voice.has(event.response_id, event.item_id, now_ms)
             self._asking.telling.spoke(event.response_id, event.item_id)
             self._asking.lull.spoke(event.response_id)
             self._asking.hold.spoke(event.response_id, now_ms)
@@ -67,6 +72,7 @@ class Replies:
     def written(self, event: ReplyWritten, now_ms: Ms) -> None:
         """The text of a reply came."""
         self._heard.reply(event.item_id, event.text)
+        self._own_voice.has(event.response_id, event.item_id, now_ms)
         self._items.setdefault(event.response_id, {})[event.item_id] = None
         self._asking.stalls.moved(now_ms)
         self._asking.lull.wrote(event.response_id, event.text)
@@ -81,6 +87,7 @@ class Replies:
         is_ours = event.response_id == self._turns.response_id or self._playout.is_live(event.response_id)
         if event.status is ResponseStatus.CANCELLED and is_ours and not self._playout.is_cut(event.response_id):
             self._leave.talked_over(event.response_id, now_ms)
+        self._own_voice.ended(event.response_id)
         self._out.add(*self._playout.response_ended(event.response_id))
         self._leave.response_ended(event.response_id, event.status, now_ms)
         self._turns.response_ended(event.response_id, now_ms)

@@ -53,6 +53,7 @@ from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
 from callwright.core.toolcalls import AfterOutput, ToolCalls
 from callwright.core.turns import Turns
+from callwright.core.voicing import OwnVoice
 from callwright.errors import IllegalTransition
 from callwright.ids import Ms
 
@@ -75,7 +76,8 @@ class Session:
         self.tools = ToolCalls(plan.tools)
         self._out = Outgoing(plan.can)
         self.keeping = Keeping(plan, self.heard, self._out)
-        self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms)
+        own_voice = OwnVoice(self.playout, self.heard, self.turns, self._out, is_used=plan.own_voice)
+        self._cuts = Cuts(self.playout, self.heard, self._out, plan.latency_ms, own_voice)
         lull = Lull()
         self.leave = Leave(Goodbye(), lull, self.tools, self.playout, self.keys, self._cuts, self._out)
         telling = Tellings(self._out, plan.locale, plan.latency_ms)
@@ -83,22 +85,13 @@ class Session:
         stalls = Stalls(self.turns, self.playout, lull, telling, hold, self._out)
         self.asking = Asking(lull, stalls, self.turns, self.tools, telling, hold, self._out, plan)
         serving = Serving(self.tools, self.turns, self.playout, self.leave, self.asking, self.keeping, self._out)
-        replies = Replies(self.turns, self.playout, self.heard, self.leave, self.asking, self._out)
+        replies = Replies(self.turns, self.playout, self.heard, self.leave, self.asking, own_voice, self._out)
         handover, long_turns = Handover(plan.longest_session_ms), LongTurns(plan.longest_turn_ms, self._out)
         all_of_it = (self.turns, self.playout, self.heard, self.tools, self.leave, self.asking, self._cuts, self._out)
         self.renewal = Renewal(handover, long_turns, self.pickup, *all_of_it, self.keeping.ai_notice)
         talk = (self.pickup, self.turns, self.playout, self.heard, self.tools)
-        self._machines = (
-            *talk,
-            self.leave.goodbye,
-            self.keys,
-            self.keeping,
-            telling,
-            stalls,
-            self.asking,
-            handover,
-            long_turns,
-        )
+        others = (own_voice, telling, stalls, self.asking, handover, long_turns)
+        self._machines = (*talk, self.leave.goodbye, self.keys, self.keeping, *others)
         self._handlers: Mapping[type, _Handler] = {
             on.ModelConnected: lambda _event, _now_ms: self.renewal.connected(),
             on.SessionReady: lambda _event, now_ms: self.renewal.ready(now_ms),
@@ -111,6 +104,8 @@ class Session:
             on.ResponseStarted: replies.began,
             on.AudioReceived: replies.audio,
             on.ReplyWritten: replies.written,
+            on.WordsVoiced: lambda event, _now_ms: self.heard.voiced(event.item_id, event.text, event.audio_ms),
+            on.VoiceFailed: own_voice.failed,
             on.ToolCalled: serving.called,
             on.ResponseEnded: replies.ended,
             on.ItemRetrieved: self._item_retrieved,
@@ -306,6 +301,7 @@ class Session:
         self.asking.timer(now_ms)
         self.asking.telling.timer(now_ms)
         self.playout.timer(now_ms)
+        self._cuts.own_voice.timer(now_ms)
         for item_id in self.heard.timer(now_ms):
             self._out.note(f"no answer about cut item {item_id}; its heard text is an estimate")
 
@@ -315,6 +311,8 @@ class Session:
         if self.pickup.stage is not Stage.OVER:
             self.asking.stalls.look(now_ms)
         self._cuts.take_played_out(now_ms)
+        if self.pickup.stage is Stage.READY:
+            self._cuts.own_voice.look(now_ms)
         self._look_at_keys(now_ms)
         self.keeping.look(now_ms)
         if self.pickup.stage is not Stage.OVER:

@@ -21,6 +21,7 @@ from callwright.declare.tools import (
     declare_tool,
     place_of,
 )
+from callwright.declare.voice import Voice, check_voice
 from callwright.errors import DeclarationError
 from callwright.ids import Ms
 
@@ -130,6 +131,8 @@ class Agent:
     """The words by which he has to hear that they are."""
     opens_after_ms: Ms | None = None
     """How long a line is quiet before it begins by itself; None: it answers, and never begins. For calls it makes."""
+    voice: Voice | None = None
+    """What says its replies; None: the model's provider speaks."""
 
     def __post_init__(self) -> None:
         declared = sys._getframe(2)  # past the generated __init__
@@ -145,6 +148,7 @@ class Agent:
             raise DeclarationError(f"{what}: {problem}") from problem
         if self.opens_after_ms is not None and self.opens_after_ms <= 0:
             raise DeclarationError(f"{what}: opens_after_ms is a time above 0, or None; got {self.opens_after_ms}")
+        check_voice(what, self.voice)
         check_notices(what, self.ai_notice, self.recording, self.recording_notice)
         if self.recording == Recording.CONSENTED:
             self.tools.setdefault(STOP_RECORDING, stop_tool())

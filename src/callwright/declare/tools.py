@@ -175,14 +175,22 @@ class Tool:
         given = msgspec.json.decode(arguments or "{}", type=self.arguments)
         return checked(msgspec.structs.asdict(given), self.numbers)
 
-    def schema(self, *, spoken: bool) -> dict[str, object]:
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The arguments that are said aloud."""
+        properties: dict[str, dict[str, object]] = typing.cast("Any", self.parameters["properties"])
+        return tuple(name for name, described in properties.items() if _SPOKEN_KEY in described)
+
+    def schema(self, *, spoken: bool, own_voice: bool = False) -> dict[str, object]:
         """The tool as the model is told of it; ``spoken`` says whether its provider speaks spoken arguments.
 
-        Where it does not, their descriptions ask the model to say them itself, in the response that holds the call.
+        Where it does not, and no voice of the agent's own (``own_voice``) says them, their descriptions ask the model
+        to say them itself, in the response that holds the call.
         """
         properties: dict[str, dict[str, object]] = dict(typing.cast("Any", self.parameters["properties"]))
         if not spoken:
-            properties = {name: _said_by_model(described) for name, described in properties.items()}
+            said = _plainly if own_voice else _said_by_model
+            properties = {name: said(described) for name, described in properties.items()}
         parameters = {**self.parameters, "properties": properties}
         return {"type": "function", "name": self.name, "description": self.description, "parameters": parameters}
 
@@ -198,9 +206,14 @@ def _said_by_model(described: dict[str, object]) -> dict[str, object]:
     """A described argument for a provider that speaks none of them."""
     if _SPOKEN_KEY not in described:
         return described
-    plain = {key: value for key, value in described.items() if key != _SPOKEN_KEY}
+    plain = _plainly(described)
     what = str(described.get("description", "")).rstrip(".")
     return {**plain, "description": f"{what}. {_SAY_FIRST}" if what else _SAY_FIRST}
+
+
+def _plainly(described: dict[str, object]) -> dict[str, object]:
+    """A described argument without the mark of a spoken one."""
+    return {key: value for key, value in described.items() if key != _SPOKEN_KEY}
 
 
 def declare_tool(

@@ -18,7 +18,7 @@ from typing import Any, Final, get_args
 
 import msgspec
 
-from callwright.audio.formats import FRAME_MS, AudioFormat, parse_format
+from callwright.audio.formats import FRAME_MS, AudioFormat, Encoding, parse_format
 from callwright.claims.cards import without_cards, without_spoken_cards
 from callwright.core import commands as do
 from callwright.core import events as on
@@ -46,6 +46,7 @@ from callwright.runtime.recorder import recorder_of
 from callwright.runtime.tools import ToolRunner
 from callwright.runtime.trace import Trace
 from callwright.runtime.uplink import HOLD_MS, Uplink
+from callwright.runtime.voicing import VoiceSide
 from callwright.runtime.watch import SILENT_LINE_MS, FrameWatch, Loudness
 from callwright.wire.profiles import Profile
 
@@ -181,10 +182,11 @@ class Call:
         self.uplink = Uplink(hold_ms)
         self.clock = Clock()
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._line = line
         self._down = Downlink(line, _output_format(agent))
         self.keypad = Keypad(line, self._down, handle=self.handle, note=self.note)
-        self._model = ModelSide(self, connector, profile, configuration(agent, line.input_format), line.input_format)
+        self._voice = None if agent.voice is None else VoiceSide(self, agent.voice, agent.tools)
+        configured = configuration(agent, line.input_format)
+        self._model = ModelSide(self._voice or self, connector, profile, configured, line.input_format)
         joint = None
         if ledger is not None:
             joint = Actions(agent.tools, ledger, party, handle=self.handle, note=self.note, waits=tools_wait)
@@ -204,7 +206,8 @@ class Call:
         self._inbox: deque[on.Event] = deque()
         """The event being handled, and those that it led to at once."""
         self._carry_out: Mapping[type, Callable[[Any], None]] = {
-            **dict.fromkeys(get_args(do.Request), self._model.request),
+            **dict.fromkeys(get_args(do.Request), self._request),
+            do.StopVoice: self._stop_voice,
             do.Connect: self._connect,
             do.OpenUplink: self._open_uplink,
             do.PlayAudio: lambda command: self._down.play(command.item_id, command.generation, command.samples),
@@ -277,6 +280,9 @@ class Call:
         """Take a piece of reply audio: its length goes to the core, its samples wait for the core's word."""
         self.handle(on.AudioReceived(response_id, item_id, self._down.take(item_id, audio)))
 
+    def text(self, response_id: ResponseId, item_id: ItemId, piece: str) -> None:
+        """A model that speaks writes, too: nobody says that."""
+
     def frame(self, frame: bytes) -> None:
         """Take 20 ms of the caller's audio."""
         if self.uplink.frame(frame) and self.uplink.loudness is not None:
@@ -302,6 +308,8 @@ class Call:
                 ends.push_async_callback(self._tools.actions.close)
             ends.push_async_callback(self._tools.close)
             ends.push_async_callback(self.keypad.close)
+            if self._voice:
+                ends.push_async_callback(self._voice.close)
             ends.push_async_callback(self._model.close)
             ends.push_async_callback(self._hang_up)
         self._frames.stop()
@@ -311,7 +319,7 @@ class Call:
     async def _hang_up(self) -> None:
         try:
             async with asyncio.timeout(HANG_UP_MS / 1000):
-                await self._line.hang_up()
+                await self._down.line.hang_up()
         except TimeoutError:
             raise LineFailed(f"the line did not end within {HANG_UP_MS // 1000} s") from None
 
@@ -357,6 +365,14 @@ class Call:
         if self._tools.actions:
             self._tools.actions.ready()
 
+    def _request(self, command: do.Request) -> None:
+        if self._voice is None or self._voice.concerns_server(command):
+            self._model.request(command)
+
+    def _stop_voice(self, command: do.StopVoice) -> None:
+        if self._voice:
+            self._voice.stop(command)
+
     def _connect(self, command: do.Connect) -> None:
         self.uplink.hold(command.resend_ms)
         self._model.connect(command)
@@ -375,7 +391,7 @@ class Call:
         self._note(command)
 
     def _watch_caller(self, _command: do.WatchCaller) -> None:
-        self.uplink.loudness = Loudness(self._line.input_format)
+        self.uplink.loudness = Loudness(self._down.line.input_format)
 
     def _unwatch_caller(self, _command: do.UnwatchCaller) -> None:
         self.uplink.loudness = None
@@ -456,7 +472,7 @@ def plan_of(
     if max_hold_ms is not None and max_hold_ms <= 0:
         raise UsageError(f"max_hold_ms is {max_hold_ms}; give how long to wait on hold at most, or None for no limit")
     profile = agent.model.profile
-    possible = verbs(profile)
+    possible = verbs(profile, own_voice=agent.voice is not None)
     return CallPlan(
         output_rate_hz=_output_format(agent).rate_hz,
         ai_notice=agent.ai_notice or "",
@@ -471,10 +487,14 @@ def plan_of(
         opens_after_ms=agent.opens_after_ms,
         longest_session_ms=_session_limit(profile, longest_session_ms),
         longest_turn_ms=profile.longest_turn_ms,
+        own_voice=agent.voice is not None,
     )
 
 
 def _output_format(agent: Agent) -> AudioFormat:
+    """What replies come in."""
+    if agent.voice is not None:
+        return AudioFormat(Encoding.PCM16, agent.voice.rate_hz)
     return parse_format(msgspec.to_builtins(agent.model.profile.output_format))
 
 

@@ -39,7 +39,8 @@ class Downlink:
     """The way down of one call: the model's PCM16 in, the line's format out."""
 
     def __init__(self, line: Line, model_format: AudioFormat) -> None:
-        self._line = line
+        self.line = line
+        """Where it ends."""
         self._rates = (model_format.rate_hz, line.output_format.rate_hz)
         self._encode = ENCODE[line.output_format.encoding]
         self._items: dict[ItemId, _Conversion] = {}
@@ -79,7 +80,7 @@ class Downlink:
     def mark(self, mark_id: MarkId) -> None:
         """Ask for a mark behind what was handed on so far."""
         if self._kept is None:
-            self._line.mark(mark_id)
+            self.line.mark(mark_id)
         else:
             self._kept.append(mark_id)
 
@@ -89,34 +90,34 @@ class Downlink:
         if self._kept is not None:
             self._kept.clear()
         if not self._has_keys:
-            self._line.clear()
+            self.line.clear()
 
     def hold(self) -> None:
         """Hand nothing on from here on."""
         if self._kept is None:
             self._kept = deque()
-            self._room = self._line.output_format.bytes_for_ms(KEPT_MS_MAX)
+            self._room = self.line.output_format.bytes_for_ms(KEPT_MS_MAX)
 
     def press(self, item_id: ItemId, samples: PCM) -> None:
         """Hand tones to the line, at its rate, although everything else is held back."""
         self._has_keys = True
-        self._line.play(item_id, 0, self._encode(samples))
+        self.line.play(item_id, 0, self._encode(samples))
 
     def release(self) -> None:
         """Hand on what was kept, and all that follows."""
         kept, self._kept, self._has_keys = self._kept or (), None, False
         for entry in kept:
             if isinstance(entry, tuple):
-                self._line.play(*entry)
+                self.line.play(*entry)
             else:
-                self._line.mark(entry)
+                self.line.mark(entry)
 
     def _hand_on(self, item_id: ItemId, generation: int, samples: PCM) -> None:
         if not len(samples):
             return
         audio = self._encode(samples)
         if self._kept is None:
-            self._line.play(item_id, generation, audio)
+            self.line.play(item_id, generation, audio)
             return
         self._room -= len(audio)
         if self._room < 0:

@@ -24,6 +24,8 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "CallerTranscribed": ("text",),
     "ReplyWritten": ("text",),
     "ItemRetrieved": ("text",),
+    "WordsVoiced": ("text",),
+    "VoiceFailed": ("what",),
     "ToolCalled": ("arguments",),
     "ResponseEnded": ("cited",),
     "ToolFinished": ("output", "knowledge"),
@@ -39,12 +41,15 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "ConfigureSession": ("more",),
     "CarryMessage": ("text",),
     "CarryCall": ("arguments",),
+    "RestateItem": ("text",),
+    "ReportProgress": ("text",),
+    "ReportStopped": ("text",),
     "HangUp": ("reason",),
     "NoteAnomaly": ("quoted",),
 }
 """The parts of events and commands that hold words, or may quote some."""
 _LENGTH: Final = "characters"
-_IDS: Final = ("item_id", "tool_call_id")
+_IDS: Final = ("item_id", "tool_call_id", "response_id")
 _OF_THE_AGENT: Final = ("ReplyWritten", "ItemRetrieved")
 Notices = Mapping[str, str]
 """The declared notices, by what the call's plan names them."""

@@ -27,7 +27,7 @@ from callwright.wire.client import SessionUpdate
 from callwright.wire.codec import ServerDecoder, encode
 from callwright.wire.objects import Session, WireFormat
 from callwright.wire.profiles import Feature, Profile, check, session_update
-from callwright.wire.server import ResponseOutputAudioDelta
+from callwright.wire.server import ResponseOutputAudioDelta, ResponseOutputTextDelta
 from callwright.wire.translate import Translator, said_to
 
 _VERBS: Final[Mapping[Can, str]] = {
@@ -35,6 +35,8 @@ _VERBS: Final[Mapping[Can, str]] = {
     Can.RETRIEVE: "conversation.item.retrieve",
     Can.CANCEL: "response.cancel",
 }
+_REPORT: Final = "poly.output_audio.stopped"
+_DROP: Final = "conversation.item.delete"
 
 
 class Pump(Protocol):
@@ -47,6 +49,9 @@ class Pump(Protocol):
 
     def audio(self, response_id: ResponseId, item_id: ItemId, audio: bytes) -> None:
         """A piece of reply audio came."""
+
+    def text(self, response_id: ResponseId, item_id: ItemId, piece: str) -> None:
+        """A piece of a reply that is written, not spoken, came."""
 
     def note(self, what: str, quoted: str = "") -> None:
         """Something is out of order; ``quoted`` is what the server said of it."""
@@ -89,7 +94,8 @@ class ModelSide:
         self._connector = connector
         self._profile = profile
         self._configuration = configuration
-        self._new_translator = partial(Translator, profile, input_format, _tool_names(configuration))
+        modality = (getattr(configuration.session, "output_modalities", None) or ("audio",))[0]
+        self._new_translator = partial(Translator, profile, input_format, _tool_names(configuration), modality)
         self._translator = self._new_translator()
         self._decoder = ServerDecoder()
         self._connecting: asyncio.Task[None] | None = None
@@ -146,6 +152,8 @@ class ModelSide:
         if isinstance(event, ResponseOutputAudioDelta):
             self._call.audio(ResponseId(event.response_id), ItemId(event.item_id), event.delta)
             return
+        if isinstance(event, ResponseOutputTextDelta):
+            self._call.text(ResponseId(event.response_id), ItemId(event.item_id), event.delta)
         for heard in self._translator.heard_from(event):
             self._call.handle(heard)
 
@@ -214,12 +222,20 @@ def _tool_names(configuration: SessionUpdate) -> list[str]:
     return [str(tool["name"]) for tool in getattr(configuration.session, "tools", None) or ()]
 
 
-def verbs(profile: Profile) -> Can:
-    """What this provider can be asked; not what it holds of a cut item, where that is never a text."""
+def verbs(profile: Profile, *, own_voice: bool = False) -> Can:
+    """What this provider can be asked; not what it holds of a cut item, where that is never a text.
+
+    Replies that a voice of our own says have no audio that could be truncated: it is reported, or they are replaced.
+    """
     can = Can.MERGE if Feature.MERGED_REQUESTS in profile.features else Can(0)
     for verb, wire_type in _VERBS.items():
         if wire_type in profile.client_events:
             can |= verb
+    if own_voice:
+        can &= ~(Can.TRUNCATE | Can.RETRIEVE)
+        if _REPORT in profile.client_events:
+            return can | Can.REPORT
+        return can | Can.RESTATE if _DROP in profile.client_events else can
     return can if profile.tells_cuts else can & ~Can.RETRIEVE
 
 
@@ -237,7 +253,8 @@ def configuration(agent: Agent, input_format: AudioFormat) -> SessionUpdate:
         return session_update(
             profile,
             instructions=agent.briefing,
-            tools=[tool.schema(spoken=spoken) for tool in agent.tools.values()],
+            tools=[tool.schema(spoken=spoken, own_voice=agent.voice is not None) for tool in agent.tools.values()],
+            output_modalities=("audio",) if agent.voice is None else ("text",),
             input_format=msgspec.convert(input_format.to_wire(), WireFormat),
             knowledge=agent.model.knowledge,
         )

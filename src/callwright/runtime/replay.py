@@ -134,6 +134,7 @@ def replay(trace: bytes, name: str = "trace") -> Replayed:
     lacking: list[int] = []
     found: tuple[int, str] | None = None
     step: Step | None = None
+    wanted = _Wanted()
     for step in steps(rows, name):
         event = event_of(step.event, name, plan)
         if _lacks_words(step.event):
@@ -141,7 +142,7 @@ def replay(trace: bytes, name: str = "trace") -> Replayed:
         if event is None:
             found = step.event.line, "what may be said of an operation was not kept"
         else:
-            found = _untimely(session, step) or _compared(step, led_to(session, event, step.event.at_ms))
+            found = wanted.untimely(session, step) or _compared(step, led_to(session, event, step.event.at_ms))
         if found:
             break
         events += 1
@@ -265,15 +266,26 @@ def led_to(session: Session, event: Event, now_ms: Ms) -> list[Command] | Except
     return session.commands()
 
 
-def _untimely(session: Session, step: Step) -> tuple[int, str] | None:
-    """Where the core wants its timer at another instant than it fired at."""
-    deadline_ms, now_ms = session.next_deadline_ms(), step.event.at_ms
-    if deadline_ms is not None and now_ms > deadline_ms + LATE_MS:
-        return step.event.line, f"a timer is wanted at {deadline_ms} ms; none had fired by {now_ms} ms"
-    if step.event.name == TimerFired.__name__ and (deadline_ms is None or deadline_ms > now_ms):
-        wanted = "no timer is wanted" if deadline_ms is None else f"the timer is wanted at {deadline_ms} ms"
-        return step.event.line, f"a timer was recorded; {wanted}"
-    return None
+class _Wanted:
+    """When the core wants its timer. One that fires is told behind a report of the line's at the same instant."""
+
+    def __init__(self) -> None:
+        self._at_ms: Ms = -1
+        self._earliest_ms: Ms | None = None
+        """The earliest that was wanted in this instant."""
+
+    def untimely(self, session: Session, step: Step) -> tuple[int, str] | None:
+        """Where it is wanted at another instant than it fired at."""
+        deadline_ms, now_ms = session.next_deadline_ms(), step.event.at_ms
+        if deadline_ms is not None and now_ms > deadline_ms + LATE_MS:
+            return step.event.line, f"a timer is wanted at {deadline_ms} ms; none had fired by {now_ms} ms"
+        before_ms = self._earliest_ms if self._at_ms == now_ms else None
+        wanted_ms = min((each for each in (before_ms, deadline_ms) if each is not None), default=None)
+        self._at_ms, self._earliest_ms = now_ms, wanted_ms
+        if step.event.name == TimerFired.__name__ and (wanted_ms is None or wanted_ms > now_ms):
+            wanted = "no timer is wanted" if wanted_ms is None else f"the timer is wanted at {wanted_ms} ms"
+            return step.event.line, f"a timer was recorded; {wanted}"
+        return None
 
 
 def _compared(step: Step, led_to: list[Command] | Exception) -> tuple[int, str] | None:

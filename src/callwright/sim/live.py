@@ -83,6 +83,8 @@ async def take_elsewhere(
     if options.server:
         names = ", ".join(options.server)
         raise UsageError(f"a server that is not ours takes no settings of the local one: leave out {names}")
+    if options.voice is not None:
+        raise UsageError("a model that is not ours writes what no line is recorded of: leave out --voice")
     options = replace(options, dialect=profile.name)
     return await take_call_at(scenario, seed, client, options, lambda _place: Elsewhere(connector, profile))
 

@@ -36,8 +36,9 @@ def known_limit(server: Mapping[str, Any]) -> Ms | None:
 class OneSession(Protocol):
     """What is known of one session."""
 
-    truncations: list[Truncation]
-    """Every truncate that came in."""
+    @property
+    def truncations(self) -> Sequence[Truncation]:
+        """Every truncate that came in."""
 
     @property
     def history(self) -> tuple[HistoryItem, ...]:

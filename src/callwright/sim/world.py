@@ -52,6 +52,7 @@ from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings
 from callwright.sim.sessions import ServerBook, Sessions, known_limit
 from callwright.sim.speech import Recording, Speech
 from callwright.sim.vloop import run_virtual
+from callwright.sim.voice import RecordedVoice
 
 EARLIER_SEED = 1_000_003
 """Added to the seed for an earlier call of the same scenario: its chances are its own."""
@@ -88,6 +89,8 @@ class Options:
     """How long a call that the agent makes is on hold; None for the scenario's own time."""
     max_hold_s: int | None = None
     """How long our client waits on hold at most; None as the scenario has it."""
+    voice: str | None = None
+    """``own``: the server writes, and our client says it by a voice of its own, the recorded lines; None: it speaks."""
 
     def line(self, settings: LineSettings) -> LineSettings:
         """The scenario's line with this run's changes. Raises UsageError for what the line cannot be."""
@@ -145,6 +148,8 @@ class Options:
             told["hold_s"] = self.hold_s
         if self.max_hold_s is not None:
             told["max_hold_s"] = self.max_hold_s
+        if self.voice is not None:
+            told["voice"] = self.voice
         for name, value in self.room.items():
             told["room" if name == "name" else name] = value if isinstance(value, (str, int, float)) else str(value)
         return {**told, **self.server}
@@ -339,7 +344,7 @@ async def _with_books(record: CallRecord, backend: Backend, opened_ms: Ms) -> Ca
 async def _played(place: _Place) -> tuple[CallRecord, Ms]:
     """Play one call; its record, with an empty book yet, and when its clock began on the loop's."""
     scenario, options = place.scenario, place.options
-    agent = options.agent(load_agent(scenario.agent))
+    agent = _with_voice(options.agent(load_agent(scenario.agent)), place)
     server = place.serve(place)
     book = server.book
     settings = options.line(scenario.line)
@@ -415,6 +420,17 @@ async def _taken(
         longest_session_ms=longest_session_ms,
         max_hold_ms=options.max_hold_ms(place.scenario),
     )
+
+
+def _with_voice(agent: Agent, place: _Place) -> Agent:
+    """The agent with this run's voice. Raises UsageError for a baseline, which has none."""
+    if place.options.voice is None:
+        return agent
+    if place.client != OURS:
+        raise UsageError(f"the baseline {place.client} has no voice of its own: leave out --voice")
+    given = {**place.scenario.server, **place.options.server}
+    pause_ms = ServerSettings.for_dialect(agent.model.provider, given).sentence_pause_ms
+    return replace(agent, voice=RecordedVoice(Speech.load(place.scenario.speech), pause_ms))
 
 
 def _model(scenario: Scenario, speech: Speech) -> RulesModel:

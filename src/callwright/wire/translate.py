@@ -31,8 +31,14 @@ _SAID_BY: Final[Mapping[str, tuple[Literal["user", "assistant"], str]]] = {
 class Translator:
     """Understands one connection of one provider."""
 
-    def __init__(self, profile: Profile, input_format: AudioFormat, tools: Collection[str] = ()) -> None:
-        """``input_format`` is what the caller's audio is sent in, ``tools`` are the names of what is declared."""
+    def __init__(
+        self, profile: Profile, input_format: AudioFormat, tools: Collection[str] = (), modality: str = "audio"
+    ) -> None:
+        """``input_format`` is what the caller's audio is sent in, ``tools`` are the names of what is declared.
+
+        ``modality`` is how replies are to come: ``audio``, or ``text`` for a voice of our own.
+        """
+        self.modality = modality
         self.profile = profile
         self.tools = tools
         self.formats = {
@@ -94,6 +100,28 @@ def said_to(command: do.Request) -> client.ClientEvent:
         case do.CarryCall():
             call = items.FunctionCallItem(name=command.name, call_id=command.tool_call_id, arguments=command.arguments)
             return client.ConversationItemCreate(event_id=command.event_id, item=call)
+        case do.RestateItem():
+            part = items.ContentPart(type="output_text", text=command.text)
+            heard = items.MessageItem(role="assistant", content=(part,))
+            return client.ConversationItemCreate(
+                event_id=command.event_id, item=heard, previous_item_id=command.item_id
+            )
+        case do.DropItem():
+            return client.ConversationItemDelete(event_id=command.event_id, item_id=command.item_id)
+        case do.ReportAudible():
+            return client.PolyOutputAudioStarted(event_id=command.event_id, response_id=command.response_id)
+        case do.ReportProgress(event_id, response_id, audio_ms, text):
+            return client.PolyOutputAudioDelta(
+                event_id=event_id, response_id=response_id, audio_ms=audio_ms, delta=text
+            )
+        case do.ReportStopped(event_id, response_id, audio_ms, dropped_ms, text):
+            return client.PolyOutputAudioStopped(
+                event_id=event_id,
+                response_id=response_id,
+                audio_ms=audio_ms,
+                dropped_ms=dropped_ms,
+                spoken_text=text,
+            )
         case do.ConfigureSession():
             raise LocalProtocolError("a session is configured with profiles.session_update")
 
@@ -107,6 +135,9 @@ def _updated(event: server.SessionUpdated, by: Translator) -> tuple[on.ModelEven
     for field, spelling in told.items():
         if spelling is not None and (problem := _mismatch(field, spelling, by.formats[field])):
             return (problem,)
+    modalities = getattr(event.session, "output_modalities", None)
+    if modalities is not None and by.modality not in modalities:
+        return (on.SessionMismatched("output modality", by.modality, ", ".join(modalities) or "none"),)
     tools = getattr(event.session, "tools", None)
     got = [str(tool.get("name")) for tool in tools or ()]
     if tools is not None and not all(name in got for name in by.tools):
@@ -163,7 +194,9 @@ def _written(by: Translator, response_id: str, item_id: str, text: str) -> tuple
     return (on.ReplyWritten(ResponseId(response_id), ItemId(item_id), text),)
 
 
-def _piece_written(event: server.ResponseOutputAudioTranscriptDelta, by: Translator) -> tuple[on.ModelEvent, ...]:
+def _piece_written(
+    event: server.ResponseOutputAudioTranscriptDelta | server.ResponseOutputTextDelta, by: Translator
+) -> tuple[on.ModelEvent, ...]:
     by.beginnings.setdefault(event.item_id, (event.response_id, []))[1].append(event.delta)
     return ()
 
@@ -262,6 +295,7 @@ _SERVER: Final[Mapping[type, Callable[[Any, Translator], tuple[on.ModelEvent, ..
         by, event.response_id, event.item_id, event.transcript
     ),
     server.ResponseOutputAudioTranscriptDelta: _piece_written,
+    server.ResponseOutputTextDelta: _piece_written,
     server.ResponseOutputTextDone: lambda event, by: _written(by, event.response_id, event.item_id, event.text),
     server.ResponseOutputItemAdded: _item_begun,
     server.ResponseFunctionCallArgumentsDone: _tool_called,

@@ -57,7 +57,7 @@ def test_a_truncate_is_answered_and_recorded():
     truncate(client, item_id, 800)
     answer = client.the("conversation.item.truncated")
     assert (answer["item_id"], answer["content_index"], answer["audio_end_ms"]) == (item_id, 0, 800)
-    assert client.server.truncations == [Truncation(item_id, 800, client.now_ms, is_refused=False)]
+    assert client.server.truncations == (Truncation(item_id, 800, client.now_ms, is_refused=False),)
 
 
 def test_c001_a_truncate_past_the_audio_is_refused():

@@ -10,6 +10,7 @@ listening  where the caller's turns begin and end (the turn rule)
 caller     telling the client about those turns; what was said in them
 speaking   recorded clips as one reply's audio, and when each piece leaves
 replies    the one open response
+writing    replies that are written, and what the client reports of them
 outside    responses that leave the history alone
 errands    what a session asks for that cannot be there at once
 history    the conversation, and what a cut leaves of it

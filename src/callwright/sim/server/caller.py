@@ -93,7 +93,7 @@ class CallerTurns:
 
     def hear(self, audio: bytes, now_ms: Ms) -> None:
         """Hear the caller's audio in the session's format."""
-        answered = self._replies.audible_until_ms > self._ended_ms
+        answered = self._replies.heard_until_ms > self._ended_ms
         for event in self._listener.hear(audio, over_reply=self._replies.is_audible(now_ms), answered=answered):
             match event:
                 case SpeechConfirmed():
@@ -168,7 +168,9 @@ class CallerTurns:
             return
         tell = partial(self._tell_words, item_id, text, seconds)
         rule = self._settings
-        if self._common.rng.random() < rule.transcript_last_rate:
+        if wants_reply and self._config.modality == "text" and self._replies.is_open:
+            self._replies.written.when_written(tell)
+        elif self._common.rng.random() < rule.transcript_last_rate:
             self._replies.when_done(self._common.rng.randint(*rule.transcript_last_ms), tell)
         else:
             self._agenda.at(answered_ms + self._common.rng.randint(*rule.transcript_after_ms), tell)

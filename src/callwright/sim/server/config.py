@@ -16,6 +16,7 @@ from callwright.errors import AudioFormatError
 from callwright.sim.server.dialects import Dialect
 from callwright.sim.server.history import Refusal
 from callwright.sim.server.settings import ServerSettings
+from callwright.sim.server.telling import Modality
 from callwright.wire.items import Json, WireStruct
 from callwright.wire.objects import (
     AnyFormat,
@@ -105,6 +106,11 @@ class Config:
         return _format_of(self.session.audio.output.format)
 
     @property
+    def modality(self) -> Modality:
+        """What replies are."""
+        return "text" if self.session.output_modalities == ("text",) else "audio"
+
+    @property
     def detection(self) -> TurnDetection | None:
         """How turns are found; None: by hand."""
         detection = self._input.turn_detection
@@ -129,10 +135,9 @@ class Config:
         if unsupported:
             field = f"session.{unsupported[0]}"
             return Refusal("unsupported_parameter", f"Unsupported parameter: '{field}'.", field)
-        if session.output_modalities not in (None, ("audio",)):
-            return Refusal(
-                "invalid_value", "This server speaks: the only modality is audio.", "session.output_modalities"
-            )
+        if session.output_modalities not in (None, ("audio",), ("text",)):
+            message = "Invalid modalities. Supported combinations are: ['audio'] and ['text']."
+            return Refusal("invalid_value", message, "session.output_modalities")
         audio = session.audio or Audio()
         heard, spoken = audio.input or AudioInput(), audio.output or AudioOutput()
         refusal = (

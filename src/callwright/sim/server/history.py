@@ -53,6 +53,12 @@ class Spoken:
     """None: nothing was cut."""
     tool: str | None = None
     """The tool whose spoken argument it is."""
+    is_written: bool = False
+    """The client has a voice of its own for it; its audio is what that is expected to take."""
+    is_argument: bool = False
+    """It is written as an argument of its tool's call, and not besides."""
+    heard: str | None = None
+    """What the client says that was heard of it; None where it has not said so, or all of it was."""
 
     @property
     def left_ms(self) -> Ms:
@@ -62,6 +68,8 @@ class Spoken:
     def said(self, cut_suffix: str) -> AgentSaid:
         """The reply as history holds it; ``cut_suffix`` ends the text of one that was cut."""
         words = self.utterance.words
+        if self.heard is not None:
+            return AgentSaid(self.item_id, f"{self.heard}{cut_suffix}" if self.heard else "", is_cut=True)
         kept = words if self.kept_ms is None else kept_words(words, self.kept_ms)
         is_cut = len(kept) < len(words)
         suffix = cut_suffix if is_cut and kept else ""
@@ -94,11 +102,18 @@ class History:
         self._items: list[HistoryItem] = []
         self._spoken: dict[ItemId, Spoken] = {}
         self._posted: dict[ItemId, Item] = {}
+        self._restated: dict[ItemId, ItemId] = {}
+        """Items that a client put in the place of a written reply, each with that reply."""
 
     @property
     def items(self) -> tuple[HistoryItem, ...]:
         """What the model sees, oldest first."""
         return tuple(self._items)
+
+    @property
+    def told(self) -> tuple[HistoryItem, ...]:
+        """The same, where what was put in the place of a reply counts as that reply."""
+        return tuple(replace(item, item_id=self._restated.get(item.item_id, item.item_id)) for item in self._items)
 
     @property
     def spoken(self) -> tuple[SpokenItem, ...]:
@@ -156,6 +171,21 @@ class History:
         self._spoken[item_id].utterance = utterance
         self._retell(item_id)
 
+    def left_of(self, item_id: str) -> Ms | None:
+        """How much of a written reply what a client put right behind it holds; None for any other item.
+
+        What stands there takes the reply's place, if it says the beginning of it.
+        """
+        at, reply = self._index(ItemId(item_id)), self._spoken.get(ItemId(item_id))
+        if at is None or reply is None or not reply.is_written:
+            return None
+        behind = self._items[at + 1] if at + 1 < len(self._items) else None
+        if not isinstance(behind, AgentSaid) or behind.item_id not in self._posted:
+            return 0
+        self._restated[behind.item_id] = reply.item_id
+        words = reply.utterance.words[: len(behind.text.split())]
+        return words[-1].end_ms if words else 0
+
     def cut(self, item_id: ItemId, end_ms: Ms) -> None:
         """Keep of a spoken reply what lies before ``end_ms``; only ever shortens."""
         spoken = self._spoken[item_id]
@@ -167,13 +197,25 @@ class History:
         if at is not None:
             self._items[at] = self._spoken[item_id].said(self._cut_suffix)
 
+    def heard(self, item_id: ItemId, text: str) -> bool:
+        """Keep of a written reply what was heard; true if that is not all of it. Only ever shortens."""
+        reply = self._spoken[item_id]
+        before = reply.utterance.text if reply.heard is None else reply.heard
+        if len(text.split()) >= len(before.split()):
+            return False
+        reply.heard = text.strip()
+        at = self._index(item_id)
+        if at is not None:
+            self._items[at] = reply.said(self._cut_suffix)
+        return True
+
     def truncate(self, item_id: str, content_index: int, end_ms: Ms) -> Refusal | None:
         """Cut as a client asks for it."""
         at = self._index(ItemId(item_id))
         if at is None:
             return Refusal("item_truncate_invalid_item_id", f"Item with item_id not found: {item_id}", "item_id")
         spoken = self._spoken.get(ItemId(item_id))
-        if spoken is None or spoken.streamed_ms == 0:
+        if spoken is None or spoken.streamed_ms == 0 or spoken.is_written:
             return Refusal("unsupported_content_type", "Only model output audio messages can be truncated", "item_id")
         if content_index != 0:
             return Refusal("invalid_value", f"Content index {content_index} not found in item.", "content_index")
@@ -194,6 +236,9 @@ class History:
             left = self._spoken[ItemId(item_id)]
             audio = left.utterance.between(0, left.left_ms)
             return _message(left.item_id, "assistant", ContentPart(type="output_audio", audio=audio))
+        if (reply := self._spoken.get(ItemId(item_id))) and reply.is_written:
+            text = "" if reply.is_argument else reply.said(self._cut_suffix).text
+            return _message(reply.item_id, "assistant", ContentPart(type="output_text", text=text))
         posted = self._posted.get(ItemId(item_id))
         return wire_item(self._items[at]) if posted is None else stamped(posted, ItemId(item_id))
 

@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING
 
 from callwright.audio.formats import PCM16_24K
 from callwright.ids import ItemId, Ms, ToolCallId
-from callwright.sim.models import ToolRequest, ToolRequested
+from callwright.sim.models import Reply, ToolRequest, ToolRequested
 from callwright.sim.server.dialects import Habit
 from callwright.sim.server.errands import Failed, Made, Piece
-from callwright.sim.server.history import Refusal, Spoken, wire_item
-from callwright.sim.server.speaking import Growth, Step, Timed, Utterance, timeline
-from callwright.sim.server.telling import Heading, Output
+from callwright.sim.server.history import Refusal, Spoken, kept_words, wire_item
+from callwright.sim.server.speaking import Growth, Step, Timed, Utterance, timeline, written_timeline
+from callwright.sim.server.telling import Heading, Modality, Output
+from callwright.sim.server.writing import Written
 from callwright.wire.items import FunctionCallItem, Item
 from callwright.wire.objects import ResponseParams
 from callwright.wire.profiles import Feature
@@ -80,7 +81,6 @@ class Replies:
         self._speech = speech
         self._history = common.history
         self._teller = common.teller
-        self._agenda = common.agenda
         self._common = common
         self._settings = common.settings
         self._model_rng = random.Random(common.rng.getrandbits(64))
@@ -96,10 +96,22 @@ class Replies:
         self.is_held = False
         """Whether a request waits for the end of the caller's turn."""
         self._when_done: list[tuple[Ms, Action]] = []
+        self.written = Written(common.history, common.settings.report_lasts_ms)
+        """What a client with a voice of its own is sent, and says of it."""
 
     def is_audible(self, now_ms: Ms) -> bool:
         """Whether the server believes that the caller hears a reply."""
-        return now_ms < self.audible_until_ms
+        return now_ms < self.audible_until_ms or self.written.is_audible(now_ms)
+
+    @property
+    def heard_until_ms(self) -> Ms:
+        """Until when a reply was heard, or will have been."""
+        return max(self.audible_until_ms, self.written.told_ms)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a response is open."""
+        return self._open is not None
 
     @property
     def can_be_cut(self) -> bool:
@@ -116,7 +128,7 @@ class Replies:
     def when_done(self, delay_ms: Ms, action: Action) -> None:
         """Do something so long after the open response has ended, or after now if none is open."""
         if self._open is None:
-            self._agenda.at(self._agenda.now_ms + delay_ms, action)
+            self._common.agenda.at(self._common.agenda.now_ms + delay_ms, action)
         else:
             self._when_done.append((delay_ms, action))
 
@@ -151,7 +163,9 @@ class Replies:
         if self._common.errands is not None:
             self._send_for(None, ResponseParams(), by_client=False)
             return now_ms
-        return self._begin(self._history.items, ResponseParams(), now_ms, mark_ms, self._settings.answer_ms)
+        is_written = self.written.modality == "text"
+        delay_ms = self._settings.text_answer_ms if is_written else self._settings.answer_ms
+        return self._begin(self._history.items, ResponseParams(), now_ms, mark_ms, delay_ms)
 
     def _begin(
         self, seen: Sequence[HistoryItem], asked: ResponseParams, now_ms: Ms, from_ms: Ms, delay_ms: MsRange
@@ -163,18 +177,18 @@ class Replies:
         pause_ms, render = self._settings.sentence_pause_ms, self._common.samples.render
         utterance = render(reply.clips, self._speech, pause_ms, self.output_format) if reply.clips else None
         first_ms = max(now_ms, from_ms + self._common.rng.randint(*delay_ms))
-        audio_ms = utterance.audio_ms if utterance else 0
-        steps = timeline(
-            first_ms, audio_ms, with_call=reply.tool is not None, settings=self._settings, rng=self._common.rng
-        )
+        modality: Modality = self.written.modality
+        if asked.output_modalities is not None and self._common.errands is None:
+            modality = "text" if asked.output_modalities == ("text",) else "audio"
+        steps = self._steps(first_ms, reply, utterance, modality)
         calls = deque([reply.tool] if reply.tool else [])
-        response = self._opened(_Response(self._heading(asked), utterance, deque(steps), calls))
-        self._agenda.at(steps[0].at_ms, partial(self._go_on, response))
+        response = self._opened(_Response(self._heading(asked, modality), utterance, deque(steps), calls))
+        self._common.agenda.at(steps[0].at_ms, partial(self._go_on, response))
         return first_ms
 
-    def _heading(self, asked: ResponseParams) -> Heading:
+    def _heading(self, asked: ResponseParams, modality: Modality = "audio") -> Heading:
         echoed = asked.metadata if Feature.METADATA in self._settings.speaks.profile.features else None
-        return Heading(self._common.names.next("resp"), metadata=echoed)
+        return Heading(self._common.names.next("resp"), modality, echoed)
 
     def _opened(self, response: _Response) -> _Response:
         self._open = response
@@ -213,7 +227,7 @@ class Replies:
                 response.growth, response.failed = None, part
                 response.steps.extend(self._rest(response, now_ms))
         if response.steps and was_idle:
-            self._agenda.at(response.steps[0].at_ms, partial(self._go_on, response))
+            self._common.agenda.at(response.steps[0].at_ms, partial(self._go_on, response))
 
     def _grow(self, response: _Response, growth: Growth, piece: Piece, now_ms: Ms) -> None:
         """Let a piece follow what there is; of that, what has not left yet leaves when it would have anyway."""
@@ -236,6 +250,18 @@ class Replies:
         done_ms = last_ms + self._common.rng.randint(*self._settings.done_after_ms) if speaks else last_ms
         return [*([Timed(last_ms, Step.END)] if speaks else []), *calls, Timed(done_ms, Step.DONE)]
 
+    def _steps(self, first_ms: Ms, reply: Reply, utterance: Utterance | None, modality: Modality) -> list[Timed]:
+        with_call, settings, rng = reply.tool is not None, self._settings, self._common.rng
+        if modality == "text" and utterance is not None:
+            words = 0 if self._is_argument(with_call=with_call) else len(utterance.words)
+            return written_timeline(first_ms, words, with_call=with_call, settings=settings, rng=rng)
+        audio_ms = utterance.audio_ms if utterance else 0
+        return timeline(first_ms, audio_ms, with_call=with_call, settings=settings, rng=rng)
+
+    def _is_argument(self, *, with_call: bool) -> bool:
+        """Whether what a reply says is an argument of its call: it is not written besides."""
+        return with_call and self._settings.speaks.voices_arguments
+
     # --- giving it out
 
     def _go_on(self, response: _Response, now_ms: Ms) -> None:
@@ -243,12 +269,14 @@ class Replies:
         while self._open is response and response.steps and response.steps[0].at_ms <= now_ms:
             self._take(response, response.steps.popleft().step, now_ms)
         if self._open is response and response.steps:
-            self._agenda.at(response.steps[0].at_ms, partial(self._go_on, response))
+            self._common.agenda.at(response.steps[0].at_ms, partial(self._go_on, response))
 
     def _take(self, response: _Response, step: Step, now_ms: Ms) -> None:
         match step:
             case Step.BEGIN:
                 self._begin_speech(response, now_ms)
+            case Step.CHUNK if response.heading.modality == "text":
+                self._send_word(response)
             case Step.CHUNK:
                 self._send_chunk(response, now_ms)
             case Step.END:
@@ -264,7 +292,23 @@ class Replies:
         spoken = Spoken(ItemId(self._common.names.next("item")), response.utterance, now_ms, tool=tool)
         output = self._next_output(response, spoken.item_id)
         response.speech = spoken, output, self._history.speak(spoken)
-        self._teller.speech_began(output, response.speech[2])
+        if response.heading.modality == "audio":
+            self._teller.speech_began(output, response.speech[2])
+            return
+        spoken.is_written, spoken.is_argument = True, self._is_argument(with_call=tool is not None)
+        if spoken.is_argument:
+            spoken.streamed_ms = spoken.utterance.audio_ms
+        self.written.begun(response.response_id, spoken)
+        self._teller.text_began(output, response.speech[2])
+
+    def _send_word(self, response: _Response) -> None:
+        assert response.speech is not None
+        spoken, output, _ = response.speech
+        words = spoken.utterance.words
+        at = next(number for number, word in enumerate(words) if word.end_ms > spoken.streamed_ms)
+        is_last = at + 1 == len(words)
+        spoken.streamed_ms = spoken.utterance.audio_ms if is_last else words[at].end_ms
+        self._teller.text(output, words[at].text if at == 0 else f" {words[at].text}")
 
     def _send_chunk(self, response: _Response, now_ms: Ms) -> None:
         assert response.speech is not None
@@ -281,7 +325,12 @@ class Replies:
         assert response.speech is not None
         spoken, output, previous = response.speech
         response.speech = None
-        response.items.append(self._teller.speech_ended(output, spoken.utterance.text, status, previous))
+        if not spoken.is_written:
+            response.items.append(self._teller.speech_ended(output, spoken.utterance.text, status, previous))
+            return
+        words = kept_words(spoken.utterance.words, spoken.streamed_ms)
+        text = "" if spoken.is_argument else " ".join(word.text for word in words)
+        response.items.append(self._teller.text_ended(output, text, status, previous))
 
     def _call(self, response: _Response) -> None:
         request = response.calls.popleft()
@@ -324,12 +373,14 @@ class Replies:
 
     def _close(self, response: _Response, status: str, reason: str | None, now_ms: Ms) -> None:
         self._open = None
+        for action in self.written.take_waiting():
+            action(now_ms)
         failed = response.failed if status == "failed" else None
         self._teller.response_done(response.heading, status, tuple(response.items), reason, failed)
         if status == "completed":
             self.when_heard(max(now_ms, self.audible_until_ms))
         for delay_ms, action in self._when_done:
-            self._agenda.at(now_ms + delay_ms, action)
+            self._common.agenda.at(now_ms + delay_ms, action)
         self._when_done.clear()
 
 

@@ -37,6 +37,9 @@ from callwright.wire.client import (
     InputAudioBufferAppend,
     InputAudioBufferClear,
     InputAudioBufferCommit,
+    PolyOutputAudioDelta,
+    PolyOutputAudioStarted,
+    PolyOutputAudioStopped,
     ResponseCancel,
     ResponseCreate,
     SessionUpdate,
@@ -102,20 +105,24 @@ class ServerSession:
         self._silence = (b"", 0)  # the last append that was digital silence, and its bytes of audio
         self.closing: tuple[int, str] | None = None
         """Close code and reason, once the session is over."""
-        self.truncations: list[Truncation] = []
-        """Every truncate that came in."""
+        self._truncations: list[Truncation] = []
 
     # --- what is known of the session, for the call's record
 
     @property
     def history(self) -> tuple[HistoryItem, ...]:
         """The conversation as the model sees it."""
-        return self._common.history.items
+        return self._common.history.told
 
     @property
     def spoken(self) -> tuple[SpokenItem, ...]:
         """Every reply as the model made it."""
         return self._common.history.spoken
+
+    @property
+    def truncations(self) -> tuple[Truncation, ...]:
+        """Every truncate that came in, and every report of a client's voice that does its job."""
+        return (*self._truncations, *self._replies.written.truncations)
 
     @property
     def posted(self) -> frozenset[ItemId]:
@@ -280,13 +287,17 @@ class ServerSession:
                 if self._outside.cancel(event.response_id):
                     return None
                 return self._replies.cancel(now_ms, "client_cancelled", event.response_id)
-        return None  # reports of a client that plays replies by its own voice
+            case PolyOutputAudioStarted() | PolyOutputAudioDelta() | PolyOutputAudioStopped():
+                return self._replies.written.report(event, now_ms)
+        return None
 
     def _update(self, event: SessionUpdate, strange: list[str], now_ms: Ms) -> Refusal | None:
         """Audio that comes from here on is read by the new configuration; the answer takes its time."""
         config = self._config.updated(event.session, strange)
         if isinstance(config, Refusal):
             return config
+        if config.modality == "text" and self._common.errands is not None:
+            return Refusal("invalid_value", "Here replies are spoken as they are made.", "session.output_modalities")
         if config.input_format != self._config.input_format:
             self._silence = (b"", 0)
         self._config = config
@@ -294,6 +305,7 @@ class ServerSession:
         if self._common.errands is not None:
             self._common.errands.session = config.session
         self._replies.output_format = config.output_format
+        self._replies.written.modality = config.modality
         told_ms = max(now_ms, self._created_ms) + self._common.settings.update_takes_ms
         self._common.agenda.at(told_ms, partial(self._tell_updated, config))
         return None
@@ -325,7 +337,7 @@ class ServerSession:
     def _truncate(self, event: ConversationItemTruncate, now_ms: Ms) -> Refusal | None:
         refusal = self._common.history.truncate(event.item_id, event.content_index, event.audio_end_ms)
         item_id = ItemId(event.item_id)
-        self.truncations.append(Truncation(item_id, event.audio_end_ms, now_ms, refusal is not None))
+        self._truncations.append(Truncation(item_id, event.audio_end_ms, now_ms, refusal is not None))
         if refusal is None:
             self._common.teller.tell(
                 ConversationItemTruncated(
@@ -335,6 +347,9 @@ class ServerSession:
         return refusal
 
     def _delete(self, item_id: str) -> Refusal | None:
+        left_ms = self._common.history.left_of(item_id)
+        if left_ms is not None:
+            self._truncations.append(Truncation(ItemId(item_id), left_ms, self._common.agenda.now_ms, is_refused=False))
         refusal = self._common.history.remove(item_id)
         if refusal is None:
             self._common.teller.tell(ConversationItemDeleted(item_id=item_id))

@@ -109,6 +109,16 @@ class ServerSettings:
     transcript_last_rate: Annotated[float, "The caller's transcript comes only after response.done.", _OURS] = 0.25
     transcript_last_ms: Annotated[MsRange, "How long after response.done it then comes.", _OURS] = (50, 400)
 
+    # --- replies that are written
+    text_answer_ms: Annotated[
+        MsRange, "From the end mark to the first text of a written reply.", "the vendor's own sample, early access"
+    ] = (390, 390)
+    text_word_ms: Annotated[Ms, "From one word of a written reply to the next.", _OURS] = 20
+    text_done_ms: Annotated[MsRange, "From its last word to response.done.", _OURS] = (20, 60)
+    report_lasts_ms: Annotated[
+        Ms, "So long behind a report of a client's voice its reply is believed to be audible.", _OURS
+    ] = 3_000
+
     # --- tools
     call_after_audio_ms: Annotated[Ms, "From the first audio of a spoken argument to the call.", _LIVE] = 46
     call_before_audio_ms: Annotated[Ms, "From the call to the first audio of a spoken argument.", _LIVE] = 120

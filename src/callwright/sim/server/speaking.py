@@ -154,6 +154,18 @@ class Growth:
         return [self.first_ms + due_ms for due_ms in dues]
 
 
+def written_timeline(
+    first_ms: Ms, words: int, *, with_call: bool, settings: ServerSettings, rng: random.Random
+) -> list[Timed]:
+    """All steps of a response that is written from ``first_ms`` on, word by word; the call stands behind them."""
+    leaves = [first_ms + at * settings.text_word_ms for at in range(words)]
+    end_ms = leaves[-1] if leaves else first_ms
+    steps = [Timed(first_ms, Step.BEGIN), *(Timed(at_ms, Step.CHUNK) for at_ms in leaves), Timed(end_ms, Step.END)]
+    if with_call:
+        steps.append(Timed(end_ms, Step.CALL))
+    return [*steps, Timed(end_ms + rng.randint(*settings.text_done_ms), Step.DONE)]
+
+
 class _Stall(NamedTuple):
     """Nothing leaves from ``from_ms`` up to ``to_ms``."""
 

@@ -202,13 +202,25 @@ class Teller:
 
     def written(self, output: Output, text: str, previous: str | None) -> MessageItem:
         """A whole item that is written instead of spoken."""
+        self.text_began(output, previous)
+        self.text(output, text)
+        return self.text_ended(output, text, "completed", previous)
+
+    def text_began(self, output: Output, previous: str | None) -> None:
+        """A written item enters history, still empty."""
         self._item_began(output, _message(output.item_id, "in_progress", role="assistant"), previous)
         self._tell_item(ResponseContentPartAdded(**output.place, part=ContentPart(type="text", text="")))
-        self.tell(ResponseOutputTextDelta(**output.place, delta=text))
+
+    def text(self, output: Output, delta: str) -> None:
+        """A piece of text."""
+        self.tell(ResponseOutputTextDelta(**output.place, delta=delta))
+
+    def text_ended(self, output: Output, text: str, status: str, previous: str | None) -> MessageItem:
+        """A written item has ended, cut or whole; ``text`` is all that was written of it."""
         self.tell(ResponseOutputTextDone(**output.place, text=text))
         self._tell_item(ResponseContentPartDone(**output.place, part=ContentPart(type="text", text=text)))
         part = ContentPart(type="output_text", text=text)
-        item = _message(output.item_id, "completed", part, role="assistant")
+        item = _message(output.item_id, status, part, role="assistant")
         self._item_ended(output, item, previous)
         return item
 
