@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -19,6 +20,8 @@ from callwright.ids import Ms
 from callwright.runtime.endpoint import Endpoint
 from callwright.sim.agents import load_agent
 from callwright.sim.exchange.callee import LONGEST_HOLD_S
+from callwright.sim.program import OPTION as PROGRAM_OPTION
+from callwright.sim.program import PROGRAM, Program
 from callwright.sim.room import BEDS, ECHO_DELAY_MS, LONGEST_DELAY_MS, ROOMS, Aec, Noise
 from callwright.sim.scenario import Scenario
 from callwright.sim.world import CLIENTS, OURS, Options
@@ -57,6 +60,7 @@ class Setup:
     """What the options say about how calls are played."""
 
     client: str | None = None
+    program: Program | None = None
     before: bool = False
     lag_ms: Ms | None = None
     lag_fixed_ms: Ms | None = None
@@ -126,6 +130,20 @@ class Setup:
             return None
         return Server.parse(self.server, self.dialect, otherwise=load_agent(scenario.agent).model.profile)
 
+    @property
+    def _no_programs(self) -> list[str]:
+        """What was given that is in the hands of our clients, or says who they are."""
+        given = {
+            "--server": self.server,
+            "--client": self.client,
+            "--before": self.before,
+            "--connect-ms": self.connect_ms is not None,
+            "--no-truncate": self.no_truncate,
+            "--audit": self.audit is not Audit.NOTHING,
+            "--aec": self.aec,
+        }
+        return [*(option for option, value in given.items() if value), *(option for option, _ in self._ours_alone)]
+
     def dialect_for(self, scenario: Scenario) -> str:
         """The provider whose protocol is spoken."""
         server = self.server_for(scenario)
@@ -133,14 +151,21 @@ class Setup:
 
     def told(self) -> dict[str, object]:
         """What is out of the ordinary, by name, for the figures."""
+        if self.program is not None:
+            return {**self.options.told(), "real_time": True, "client_command": self.program.command}
         is_local_real_time = self.pace is Pace.REAL and self.server is None
         return {**self.options.told(), **({"real_time": True} if is_local_real_time else {})}
 
     def client_for(self, scenario: Scenario) -> str:
         """Who takes the call.
 
-        Raises UsageError for ``--before`` with ``--client``, or without a baseline, and for what no baseline has.
+        Raises UsageError for ``--before`` with ``--client``, or without a baseline, for what no baseline has, and for
+        what cannot be asked of a program.
         """
+        if self.program is not None:
+            for option in self._no_programs:
+                raise UsageError(f"{option} cannot be asked of a program: leave out {option} or {PROGRAM_OPTION}")
+            return PROGRAM
         if self.before or self.client not in (None, OURS):
             for option, lacks in self._ours_alone:
                 raise UsageError(f"{option} is for {OURS}'s own calls, and a baseline {lacks}: leave one out")
@@ -158,7 +183,8 @@ class Setup:
 
     def taker(self) -> list[str]:
         """The options that say who takes the call, as they are typed."""
-        return _typed({"--client": self.client, "--before": self.before})
+        program = shlex.quote(self.program.command) if self.program else None
+        return _typed({"--client": self.client, PROGRAM_OPTION: program, "--before": self.before})
 
     def settings(self) -> list[str]:
         """The other options, as they are typed."""
@@ -192,6 +218,14 @@ def _typed(given: Mapping[str, str | float | bool | None]) -> list[str]:
         for name, value in given.items()
         if value is not None and value is not False
     ]
+
+
+def _program(ctx: click.Context, param: click.Parameter, value: str | None) -> Program | None:
+    """A client by the command that starts it."""
+    try:
+        return None if value is None else Program(value)
+    except UsageError as problem:
+        raise click.BadParameter(str(problem), ctx, param) from problem
 
 
 def _noise(ctx: click.Context, param: click.Parameter, value: str | None) -> Noise | None:
@@ -283,6 +317,13 @@ max_hold = click.option(
 playing = _all(
     server,
     click.option("--client", type=click.Choice(CLIENTS), help="Who takes the calls.  [default: callwright]"),
+    click.option(
+        PROGRAM_OPTION,
+        "program",
+        callback=_program,
+        metavar="CMD",
+        help="A program of your own takes the calls, in real time, at an audio socket.",
+    ),
     click.option("--before", is_flag=True, help="Take the scenario's own baseline, which must fail as it says."),
     dialect,
     click.option(

@@ -9,7 +9,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from callwright.measure.hearing import HeardCall, hear_call
 from callwright.measure.hold import hold_summary
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
+from callwright.sim.program import check_scenario
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.world import CLIENTS, OURS, play
@@ -34,6 +35,10 @@ _NO_NAME = re.compile(r"://|[\s/?]+")
 """What does not belong into the name of a directory."""
 ROOTS = tuple(Path(place) for place in callwright.apps.__path__)
 """Where scenarios are looked for by name."""
+
+
+CLIENT_LOG = "client.log"
+"""What a client that is a program printed, among the files of its call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +123,8 @@ class Played:
     plan: Plan
     heard: HeardCall
     run: RunResult
+    output: bytes | None = None
+    """What the client printed, where that is a program."""
 
     @property
     def record(self) -> CallRecord:
@@ -147,15 +154,23 @@ def make_plan(name_or_path: str, setup: Setup) -> Plan:
     setup.options.behind(scenario.behind)  # for their mistakes: they are told before a call
     setup.options.callee(scenario.callee)
     setup.options.max_hold_ms(scenario)
+    client = setup.client_for(scenario)
+    if setup.program is not None:
+        check_scenario(scenario, setup.options)
     server = setup.server_for(scenario)
     live = Live.at(server) if server else None
-    return Plan(scenario, setup, setup.client_for(scenario), inputs_of(scenario), live)
+    return Plan(scenario, setup, client, inputs_of(scenario), live)
 
 
 def play_one(plan: Plan, seed: int) -> Played:
     """Play and measure one call. Raises ConnectionFailed where a live server lets nobody in."""
     if plan.live:
         return _measured(plan, seed, play_live(plan, seed))
+    if plan.setup.program is not None:
+        from callwright.sim.outside_client import play_program
+
+        taken = play_program(plan.scenario, seed, plan.setup.program, plan.setup.options)
+        return replace(_measured(plan, seed, taken.record), output=taken.output)
     if plan.setup.pace is Pace.REAL:
         return play_together([plan], seed)[0]
     return _measured(plan, seed, play(plan.scenario, seed, client=plan.client, options=plan.setup.options))
@@ -208,6 +223,8 @@ def save(played: Played, parent: Path) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / "call.wav").write_bytes(wav_file(sound.rate_hz, sound.caller, sound.agent))
         (directory / "trace.jsonl").write_bytes(record.trace)
+        if played.output is not None:
+            (directory / CLIENT_LOG).write_bytes(played.output)
         (directory / "figures.json").write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
     except OSError as problem:
         raise UsageError(f"{directory} cannot be written ({problem.strerror}): choose another --out") from problem

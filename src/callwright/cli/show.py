@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from callwright.cli.playing import Played
+from callwright.cli.playing import CLIENT_LOG, Played
 from callwright.cli.printing import digits, heading, put, unwrapped, width
 from callwright.cli.show_batch import left_open, verdict
 from callwright.cli.show_hold import far_lane, far_legend, hold, who_spoke
@@ -81,7 +81,7 @@ def call(played: Played, directory: Path) -> None:
     put(_title(played), "", _timeline(played, width()), "", _transcript(played), _LEGEND, "")
     put(*_edges(played), *_hold(played), *_books(played.record), "")
     noted = [f"noted   {what}" for what in played.record.anomalies]
-    put(_figures_table(figures), "", *verdict(played.plan, [played.run]), *noted, _files(directory))
+    put(_figures_table(figures), "", *verdict(played.plan, [played.run]), *noted, _files(played, directory))
 
 
 def demo(calls: Sequence[tuple[Played, Path]]) -> None:
@@ -99,7 +99,7 @@ def demo(calls: Sequence[tuple[Played, Path]]) -> None:
             _sentence(played),
             _headline(played),
             *left_open([played.run]),
-            _files(directory),
+            _files(played, directory),
         )
 
 
@@ -213,7 +213,7 @@ def _transcript(played: Played) -> Table:
 def heard_words(reply: HeardReply) -> Text:
     """The words that were heard; in braces those that the client's record lacks."""
     words = reply.heard.split()
-    known = _shared(words, reply.in_transcript.split())
+    known = len(words) if reply.in_transcript is None else _shared(words, reply.in_transcript.split())
     text = _marked(words, known, "{}", "yellow") if words else Text("nothing", style="dim")
     if reply.partial:
         text.append(f" ({reply.partial.strip('.,!?')})", style="dim")
@@ -222,7 +222,8 @@ def heard_words(reply: HeardReply) -> Text:
 
 def believed_words(reply: HeardReply) -> Text:
     """What the client's record and the server's history hold; in brackets the words that were never heard."""
-    beliefs = {"client": reply.in_transcript, "server": reply.in_history}
+    told = reply.in_history if reply.in_transcript is None else reply.in_transcript
+    beliefs = {"client": told, "server": reply.in_history}
     client, server = (list(map(normalise, text.split())) for text in beliefs.values())
     if client != server:
         return Text("\n").join(
@@ -230,7 +231,7 @@ def believed_words(reply: HeardReply) -> Text:
         )
     if client == list(map(normalise, reply.heard.split())) and not reply.was_cut:
         return Text("the same", style="dim")
-    return _belief(reply.in_transcript, reply)
+    return _belief(told, reply)
 
 
 def _belief(text: str, reply: HeardReply) -> Text:
@@ -291,6 +292,9 @@ def echo(report: EchoReport) -> str:
 def _books(record: CallRecord) -> Iterator[Text]:
     """What the client's own ledger holds in the end, and below it what the provider's book does."""
     if not record.action_tools:
+        return
+    if not record.has_witness:
+        yield Text.assemble(("book    ", "dim"), "the client did not come to it")
         return
     for line in ledger(record):
         yield Text.assemble(("ledger  ", "dim"), line)
@@ -386,6 +390,6 @@ def _value(name: str, value: float) -> str:
     return f"{digits(value)} {unit}" if unit in ("ms", "s") else digits(value)
 
 
-def _files(directory: Path) -> Text:
-    names = ("call.wav", "trace.jsonl", "figures.json")
+def _files(played: Played, directory: Path) -> Text:
+    names = ("call.wav", "trace.jsonl", "figures.json", *(() if played.output is None else (CLIENT_LOG,)))
     return unwrapped((f"files   {directory}/{{{','.join(names)}}}", "dim"))

@@ -240,6 +240,7 @@ def _spoken(reply: Reply) -> Utterance:
     played = reply.played
     first_ms = round(played.ended_ms - played.ms) if played.stretches else reply.item.started_ms
     in_record, in_history = (reply.follow(text).matched for text in (reply.in_transcript, reply.in_history))
+    is_told = reply.in_transcript is not None
     words = []
     for number, (word, fate) in enumerate(zip(reply.item.words, reply.fates, strict=True)):
         start_ms, end_ms = (
@@ -248,7 +249,7 @@ def _spoken(reply: Reply) -> Utterance:
         if fate is Fate.UNDER_CUT:
             became, end_ms = WordFate.CUT, round(played.ended_ms)
         elif fate is Fate.WHOLE:
-            became = WordFate.HEARD if number < in_record else WordFate.MISSED
+            became = WordFate.HEARD if number < in_record or not is_told else WordFate.MISSED
         else:
             became = WordFate.BELIEVED if number < max(in_record, in_history) else WordFate.UNHEARD
         words.append(TimedWord(word.text, start_ms, max(start_ms, end_ms), became))

@@ -19,6 +19,7 @@ from callwright.measure.pickup import ready_ms
 from callwright.measure.texts import OPENING_WORDS, longest_run, opening, without_lead_in, words_of
 from callwright.measure.turns import TURN_METRICS
 from callwright.measure.understood import UNDERSTOOD_METRICS
+from callwright.measure.untold import unseen, untold
 from callwright.measure.void import script_fault, void_reason
 from callwright.sim.models import CallerSaid
 
@@ -45,8 +46,8 @@ class HeardReply:
     """The words that reached the ear whole."""
     in_history: str
     """What the server's history holds; empty if it is gone."""
-    in_transcript: str
-    """What the client's record holds as heard."""
+    in_transcript: str | None
+    """What the client's record holds as heard; None where it does not tell."""
     started_ms: Ms | None
     """Instant of its first audible sample at the ear; None if nothing was audible."""
     ended_ms: Ms | None
@@ -98,12 +99,11 @@ class CallFigures:
     shown: tuple[str, ...] = ()
     """The behaviors of the model that showed."""
     unjudged: Mapping[str, str] = field(default_factory=dict)
-    """What cannot be judged because the server is not ours, and why: names of `METRICS`, ``heard``, ``not_heard``."""
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """Whether the server was not ours."""
-        return bool(self.unjudged)
+    """What cannot be judged because server or client is not ours, and why: figures, ``heard``, ``not_heard``."""
+    unscored: Mapping[str, str] = field(default_factory=dict)
+    """What was not done where it is seen, so that it counts as neither done nor left undone, and why."""
+    is_elsewhere: bool = False
+    """Whether the server was not ours."""
 
     @property
     def estimated(self) -> tuple[str, ...]:
@@ -121,8 +121,10 @@ def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFig
 def figures_of(call: HeardCall) -> CallFigures:
     """All figures of a call that was found in its recording."""
     record = call.record
-    unjudged = dict(_unjudged(call))
-    measured = {name: tuple(metric.values(call)) for name, metric in METRICS.items() if name not in unjudged}
+    unjudged = {**dict(_unjudged(call)), **untold(record)}
+    unscored = unseen(record)
+    left_out = (*unjudged, *unscored)
+    measured = {name: tuple(metric.values(call)) for name, metric in METRICS.items() if name not in left_out}
     heard, touched = _lines(call)
     return CallFigures(
         values={name: values for name, values in measured.items() if values},
@@ -137,6 +139,8 @@ def figures_of(call: HeardCall) -> CallFigures:
         violations=record.violations,
         shown=record.shown,
         unjudged=unjudged,
+        unscored=unscored,
+        is_elsewhere=record.is_elsewhere,
     )
 
 

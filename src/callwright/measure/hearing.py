@@ -15,6 +15,7 @@ from callwright.measure.texts import Prefix, follow
 from callwright.sim.ear import Ear, Placement
 from callwright.sim.models import AgentSaid, CallerSaid
 from callwright.sim.placing import doubt_ms
+from callwright.sim.record import Tells
 from callwright.sim.speech import RATE_HZ
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Reply:
     played: Played
     fates: tuple[Fate, ...]
     in_history: str
-    in_transcript: str
+    in_transcript: str | None
+    """What the client holds to have been heard of it; None where it does not tell that of any reply."""
     call_ended_ms: Ms
     is_left_over: bool
     """The last reply of the call, which no one asked to shorten: if nothing of it arrived, it was still on its way."""
@@ -99,11 +101,11 @@ class Reply:
             return False
         return self.is_left_over if not self.played.stretches else self.call_ended_ms - self.played.ended_ms <= FRAME_MS
 
-    def follow(self, text: str) -> Prefix:
-        """How a text follows this reply."""
-        return follow(text, [word.text for word in self.item.words])
+    def follow(self, text: str | None) -> Prefix:
+        """How a text follows this reply; without one nothing does."""
+        return follow(text or "", [word.text for word in self.item.words])
 
-    def unheard_in(self, text: str) -> int:
+    def unheard_in(self, text: str | None) -> int:
         """How many words of a text that is to be this reply were never heard."""
         matched, foreign = self.follow(text)
         return foreign + self.count(Fate.UNHEARD, 0, matched)
@@ -158,7 +160,7 @@ class HeardCall:
 def hear_call(record: CallRecord, speech: Mapping[str, Recording]) -> HeardCall:
     """Find every reply and every line of the caller in the recording."""
     history = {item.item_id: item.text for item in record.history if isinstance(item, AgentSaid)}
-    transcript = {turn.item_id: turn.heard for turn in record.turns}
+    transcript = None if record.tells is Tells.NOTHING else {turn.item_id: turn.heard for turn in record.turns}
     replies = tuple(_reply(item, record, speech, history, transcript) for item in record.spoken)
     turns = [_turn(line, record) for line in record.caller_lines if _takes_floor(line, record, speech)]
     return HeardCall(
@@ -184,11 +186,12 @@ def _reply(
     record: CallRecord,
     speech: Mapping[str, Recording],
     history: Mapping[ItemId, str],
-    transcript: Mapping[ItemId, str],
+    transcript: Mapping[ItemId, str] | None,
 ) -> Reply:
     clips = placed_clips(item, speech)
     played = measure_played(item, clips, record.ear, record.recording)
-    in_history, in_transcript = history.get(item.item_id, ""), transcript.get(item.item_id, "")
+    in_history = history.get(item.item_id, "")
+    in_transcript = None if transcript is None else transcript.get(item.item_id, "")
     ended_ms = len(record.recording.agent) * 1000 // record.recording.rate_hz
     fates = tuple(_fates(item, clips, played) if item.sound is None else _supposed(item, item.sound, played))
     shortened = [truncation.item_id for truncation in record.truncations]

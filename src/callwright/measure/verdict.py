@@ -86,6 +86,9 @@ def judge(figures: CallFigures, expect: Expected) -> Verdict:
     for name, failure in _checked(figures, expect):
         if name in figures.unjudged:
             not_judged[name] = figures.unjudged[name]
+        elif name in figures.unscored:
+            wanted = failure.wanted if failure else "nothing"
+            failures[name] = Failure(name, wanted, f"{NOT_MEASURED} ({figures.unscored[name]})", is_measured=False)
         else:
             failures[name] = failures.get(name) or failure
     passed = tuple(name for name, failure in failures.items() if failure is None)

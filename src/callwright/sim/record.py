@@ -6,6 +6,7 @@ All instants are whole milliseconds on the call's one clock, which starts when t
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
 from callwright.ids import ItemId, Ms
@@ -38,6 +39,14 @@ class Streamed:
     samples: NDArray[np.int16]
     is_whole: bool
     """Whether it is all of the reply; one that the server cut has more text than audio."""
+
+
+class Tells(Enum):
+    """What a client tells of its side of a call."""
+
+    ALL = "all that there is to it"
+    HEARD = "what it holds to have been heard"
+    NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +290,10 @@ class CallRecord:
     """What the model gave as the result of the call; empty where it gave none, or the client does not say."""
     unknown: tuple[ItemId, ...] = ()
     """The replies and the caller's turns of which nobody tells what the server's history holds: they are empty."""
+    tells: Tells = Tells.ALL
+    """What the client tells of its side; of one that is a program the trace is what went over the wire."""
+    has_witness: bool = True
+    """Whether the client acted at the stand-in provider, if it acted; a program may do it elsewhere, unseen."""
     tool_calls_kept: tuple[bool, ...] | None = None
     """Of each tool call, whether the server's history had it at the end; None if it was not asked, or did not say."""
 

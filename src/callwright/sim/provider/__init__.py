@@ -40,6 +40,12 @@ SHOP: Final = (
 """What the demo shop has charged."""
 
 
+class Adapter(Payments):
+    """An adapter that knows the desk which it reaches, for a client that cannot be handed an adapter."""
+
+    desk: Desk
+
+
 class StandIn:
     """A stand-in provider in the same world as its client, and the way to it.
 
@@ -61,8 +67,11 @@ class StandIn:
         """How often each fault happened."""
         return self.desk.faults.fired
 
-    def adapter(self, *, name: str = "payments", timeout_ms: Ms = 10_000, way_ms: Ms = 1) -> Payments:
+    def adapter(self, *, name: str = "payments", timeout_ms: Ms = 10_000, way_ms: Ms = 1) -> Adapter:
         """An adapter that reaches this provider; a request and its answer take ``way_ms`` each."""
         transport = MemoryTransport({HOST: self.host}, request_ms=way_ms, reply_ms=way_ms)
         client = httpx.AsyncClient(transport=transport, trust_env=False)
-        return Payments(f"https://{HOST}", self.desk.settings.traits, name=name, timeout_ms=timeout_ms, client=client)
+        traits = self.desk.settings.traits
+        adapter = Adapter(f"https://{HOST}", traits, name=name, timeout_ms=timeout_ms, client=client)
+        adapter.desk = self.desk
+        return adapter

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class Peer(Protocol):
     """The server's side of a connection, without I/O."""
 
-    closing: tuple[int, str] | None
+    @property
+    def closing(self) -> tuple[int, str] | None:
+        """Close code and reason, once the session is over."""
 
     def connect(self, now_ms: Ms) -> None:
         """The connection stands."""

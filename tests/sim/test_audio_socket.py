@@ -1,0 +1,174 @@
+"""The audio socket: what carriers do, without what differs between them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from callwright.audio.dtmf import KeyDetector
+from callwright.core.plan import Ending
+from callwright.ids import ItemId
+from callwright.sim.audio_socket import FORMAT, AudioSocket
+from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
+from callwright.sim.line import LineKind, LineSettings, SimulatedLine
+from callwright.sim.streamed import StreamedReplies
+
+FRAME = FORMAT.frame_bytes
+LOUD = np.full(FORMAT.rate_hz // 50, 9_000, np.int16).tobytes()
+
+
+class Call:
+    """A line at a socket, and one client of it."""
+
+    def __init__(self, line: SimulatedLine, socket: AudioSocket, client: ClientConnection) -> None:
+        self.line = line
+        self.socket = socket
+        self.client = client
+
+    async def tell(self, **fields: object) -> None:
+        await self.client.send(json.dumps(fields))
+
+    async def told(self, kind: str) -> dict[str, Any]:
+        """The next message of this type; audio and others before it are passed over."""
+        async for message in self.client:
+            if isinstance(message, str) and json.loads(message)["type"] == kind:
+                return dict(json.loads(message))
+        raise AssertionError(f"no {kind} came")
+
+
+def call(client: Callable[[Call], Awaitable[None]], *, hangs_up_ms: int = 60_000) -> Call:
+    """Let a client take a call, whose caller says nothing and hangs up after a while."""
+
+    async def taken() -> Call:
+        settings = LineSettings(LineKind.PHONE, FORMAT)
+        caller = ScriptedCaller([Step(Trigger(Anchor.PICKUP, hangs_up_ms), None)], {}, FORMAT.rate_hz)
+        line = SimulatedLine(settings, caller)
+        async with AudioSocket(line, StreamedReplies(FORMAT.rate_hz)) as socket:
+            async with connect(socket.url) as connection:
+                one = Call(line, socket, connection)
+                await client(one)
+            await socket.ended
+        return one
+
+    return asyncio.run(taken())
+
+
+def ending(client: Callable[[Call], Awaitable[None]], **options: int) -> Ending:
+    return call(client, **options).socket.ended.result()
+
+
+def test_a_call_begins_with_its_format_and_brings_20_ms_at_a_time() -> None:
+    async def client(one: Call) -> None:
+        start = json.loads(await one.client.recv())
+        assert start == {"type": "start", "version": 1, "encoding": "pcm16", "rate": 24_000, "frame_ms": 20}
+        assert [len(await one.client.recv()) for _ in range(3)] == [FRAME] * 3
+        await one.tell(type="hang_up")
+        assert await one.told("end") == {"type": "end", "by": "agent", "reason": "hung up"}
+
+    assert ending(client) == Ending("agent", "hung up")
+
+
+def test_the_callers_hanging_up_is_told() -> None:
+    async def client(one: Call) -> None:
+        assert await one.told("end") == {"type": "end", "by": "caller", "reason": "hung up"}
+
+    assert ending(client, hangs_up_ms=60) == Ending("caller", "hung up")
+
+
+def test_a_mark_comes_back_when_what_is_before_it_was_played_and_when_it_is_cleared() -> None:
+    async def client(one: Call) -> None:
+        await one.client.send(LOUD * 3)
+        await one.tell(type="mark", name="played")
+        assert (await one.told("mark"))["name"] == "played"
+        await one.client.send(LOUD * 500)
+        await one.tell(type="mark", name="cleared")
+        await one.tell(type="clear")
+        assert (await one.told("mark"))["name"] == "cleared"
+        await one.tell(type="hang_up")
+
+    played = int((call(client).line.recording.agent == 9_000).sum()) * FORMAT.sample_bytes // FRAME
+    assert 3 <= played < 100
+
+
+def test_keys_are_pressed_as_tones() -> None:
+    async def client(one: Call) -> None:
+        await one.tell(type="keys", keys="2")
+        await one.tell(type="mark", name="pressed")
+        await one.told("mark")
+        await one.tell(type="hang_up")
+
+    heard = KeyDetector(FORMAT.rate_hz).take(call(client).line.recording.agent)
+    assert [key.key for key in heard] == ["2"]
+
+
+def test_what_the_client_holds_to_have_been_heard_is_taken_after_the_end_as_well() -> None:
+    async def client(one: Call) -> None:
+        await one.tell(type="heard", item_id="i1", text="Hello there")
+        await one.tell(type="hang_up")
+        await one.told("end")
+        await one.tell(type="heard", item_id="i1", text="Hello")
+
+    assert call(client).socket.heard == {ItemId("i1"): "Hello"}
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (b"\x00\x01\x02", "whole samples of 2 bytes; got 3 bytes"),
+        ("hello", "expected audio, or an object of type mark, clear, keys, heard, hang_up"),
+        ('{"type": "flush"}', "expected audio, or an object of type mark, clear, keys, heard, hang_up"),
+        ('{"type": "mark"}', "name"),
+        ('{"type": "keys", "keys": "2x"}', '"X" is no key of a telephone'),
+    ],
+)
+def test_what_is_not_in_the_protocol_ends_the_call_and_says_what_is(message: bytes | str, told: str) -> None:
+    async def client(one: Call) -> None:
+        await one.client.send(message)
+        with pytest.raises(ConnectionClosed):
+            await one.told("never")
+
+    end = ending(client)
+    assert end.by == "fault"
+    assert told in end.reason
+
+
+def test_ten_minutes_of_audio_ahead_of_the_caller_are_too_many() -> None:
+    async def client(one: Call) -> None:
+        with suppress(ConnectionClosed):
+            for _ in range(60):
+                await one.client.send(bytes(FORMAT.bytes_for_ms(10_100)))
+        with pytest.raises(ConnectionClosed):
+            await one.told("never")
+
+    assert "600000 ms of audio ahead" in ending(client).reason
+
+
+def test_a_client_that_closes_has_hung_up_and_one_that_breaks_off_has_not() -> None:
+    async def closes(one: Call) -> None:
+        await one.told("start")
+
+    async def breaks_off(one: Call) -> None:
+        await one.told("start")
+        one.client.transport.abort()
+
+    assert ending(closes) == Ending("agent", "closed the audio socket")
+    assert ending(breaks_off) == Ending("fault", "the audio socket broke (without a close)")
+
+
+def test_it_is_for_one_client_at_one_path() -> None:
+    async def client(one: Call) -> None:
+        for url, status in ((one.socket.url, 409), (one.socket.url.replace("/audio", "/"), 404)):
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(url)
+            assert refused.value.response.status_code == status
+        await one.tell(type="hang_up")
+
+    assert ending(client).by == "agent"
