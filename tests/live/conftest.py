@@ -100,7 +100,8 @@ def outcomes(request: pytest.FixtureRequest) -> Iterator[Callable[[str], dict[st
         return known[server]
 
     yield of
-    shutil.rmtree(place)
+    if place.exists():
+        shutil.rmtree(place)
 
 
 @pytest.fixture(params=[LOCAL, *(pytest.param(name, marks=pytest.mark.live) for name in PROVIDERS)])
