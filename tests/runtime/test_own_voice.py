@@ -17,7 +17,7 @@ from callwright.errors import DeclarationError
 from callwright.ids import Ms
 from callwright.runtime.replay import Outcome, replay
 from callwright.runtime.voicing import VOICE_PATIENCE_MS
-from callwright.testing.scripted import Emit, emit
+from callwright.testing.scripted import Emit, close, emit
 from callwright.wire import items, objects, server
 
 WORD_MS = 200
@@ -410,6 +410,39 @@ def test_a_voice_may_wait_for_the_model_as_long_as_that_writes() -> None:
     script = response_started(), delta("one "), after(VOICE_PATIENCE_MS + 1_000), delta("two"), done("one two"), ended()
     taken = take(Speaks(), *script, after(1_500), hang_up_ms=9_000)
     assert taken.agent_turns == [("one two", "one two", "whole")]
+
+
+# --- the model's connection breaks
+
+
+@pytest.mark.parametrize("settings", [PHONE, SPEAKER])
+def test_a_goodbye_that_was_written_whole_is_said_whole_though_the_server_is_gone(settings: Any) -> None:
+    goodbye = '{"reason": "done", "goodbye": "Goodbye and thank you for your call."}'
+    script = response_started(), calls("end_call", arguments=goodbye), ended(), after(50), close(1011)
+    taken = take(Speaks(gap_ms=150), *script, settings=settings, hang_up_ms=20_000, is_whole=False)
+    assert (taken.result.ending.by, taken.result.ending.reason) == ("agent", "done")
+    assert taken.agent_turns[0][0] == "Goodbye and thank you for your call."
+    assert sum(span.to_ms - span.from_ms for span in taken.line.ear) == pytest.approx(7 * WORD_MS, abs=5)
+
+
+def test_a_reply_that_was_written_whole_is_said_whole_while_another_session_is_opened() -> None:
+    script = (*written(TEN), after(50), close(1011))
+    taken = take(Speaks(gap_ms=150), *script, hang_up_ms=4_000, is_whole=False)
+    assert taken.agent_turns[0] == (TEN, TEN, "whole")
+    assert taken.did("Connect")[1] < 500
+
+
+def test_a_reply_that_was_not_written_whole_ends_with_what_was_said() -> None:
+    script = response_started(), delta(f"{FIVE} "), after(1_500), close(1011)
+
+    class Eager(Speaks):
+        async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[bytes | cw.Said, None]:
+            async for piece in text:
+                for word in piece.split():
+                    yield cw.Said(loud(WORD_MS), word)
+
+    taken = take(Eager(), *script, hang_up_ms=4_000, is_whole=False)
+    assert [text.strip() for text in taken.agent_turns[0][:2]] == [FIVE, FIVE]
 
 
 def test_the_voice_ends_with_the_call() -> None:

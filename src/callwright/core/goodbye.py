@@ -257,9 +257,10 @@ class Goodbye:
         """No more audio of the farewell will be played than the line has now."""
         self._awaits_audio, self._audio_at_ms, self._said_ms = False, self._requested_ms, SAID_BEFORE_MS
 
-    def model_gone(self) -> None:
-        """Nothing more comes from the model: neither audio, nor a decision on whether the caller speaks."""
-        self.stopped()
+    def model_gone(self, *, is_all: bool) -> None:
+        """Nothing more comes from the model: no decision on whether the caller speaks and, if ``is_all``, no audio."""
+        if is_all:
+            self.stopped()
         self._is_loud, self._quiet_at_ms = False, None
 
     def response_ended(self, response_id: ResponseId, status: ResponseStatus) -> bool:

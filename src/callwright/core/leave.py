@@ -93,7 +93,7 @@ class Leave:
         """The model's connection ended in the goodbye: the call ends by that if it cut the farewell short."""
         self._out.add(UnwatchCaller())
         self._out.note(f"{ending.reason}; the goodbye is played as far as it came")
-        self.goodbye.model_gone()
+        self.goodbye.model_gone(is_all=not self._cuts.own_voice.is_used)
         if is_cut_short:
             self.goodbye.ending = ending
 

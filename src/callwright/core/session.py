@@ -137,7 +137,8 @@ class Session:
         """
         if self.pickup.stage is Stage.OVER and not isinstance(event, _COUNTS_AFTER_THE_END):
             return
-        if self.pickup.stage is Stage.PARTING and isinstance(event, on.ModelEvent):
+        is_from_model = isinstance(event, on.ModelEvent) and not self._cuts.own_voice.says(event)
+        if self.pickup.stage is Stage.PARTING and is_from_model:
             return
         try:
             self.renewal.saw(event)

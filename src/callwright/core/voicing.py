@@ -26,7 +26,7 @@ from callwright.core.commands import (
     RestateItem,
     StopVoice,
 )
-from callwright.core.events import VoiceFailed
+from callwright.core.events import AudioReceived, Event, VoiceFailed
 from callwright.core.heard import HeardRecord
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Can
@@ -100,12 +100,16 @@ class OwnVoice:
         self._heard = heard
         self._turns = turns
         self._out = out
-        self._is_used = is_used
+        self.is_used = is_used
         self._replies: dict[ResponseId, _Reply] = {}
+
+    def says(self, event: Event) -> bool:
+        """Whether this comes from the voice, also when the model is gone."""
+        return self.is_used and isinstance(event, AudioReceived)
 
     def began(self, response_id: ResponseId) -> None:
         """A response opened."""
-        if self._is_used:
+        if self.is_used:
             self._replies.setdefault(response_id, _Reply(response_id))
 
     def has(self, response_id: ResponseId, item_id: ItemId, now_ms: Ms) -> None:
@@ -113,7 +117,7 @@ class OwnVoice:
         reply = self._replies.get(response_id)
         if reply is not None:
             reply.items[item_id] = None
-        elif self._is_used and self._playout.state(item_id) is None:
+        elif self.is_used and self._playout.state(item_id) is None:
             self._heard.unheard(item_id, now_ms)
 
     def failed(self, event: VoiceFailed, now_ms: Ms) -> None:

@@ -20,6 +20,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Final
 
 import msgspec
@@ -81,6 +82,15 @@ class _Text:
             self._waiter.set_result(None)
 
 
+class _Fate(Enum):
+    """What becomes of a response."""
+
+    SAID = auto()
+    FAILED = auto()
+    """The voice has, in one of its texts."""
+    STOPPED = auto()
+
+
 @dataclass(slots=True)
 class _Response:
     """A response, from its beginning at the server to the end of its last text."""
@@ -100,9 +110,9 @@ class _Response:
     """What came of it while another one was said."""
     end: on.ResponseEnded | None = None
     """How it ended at the server."""
-    has_failed: bool = False
-    """The voice has."""
-    is_stopped: bool = False
+    is_told: bool = False
+    """The core knows that, and the voice goes on."""
+    fate: _Fate = _Fate.SAID
 
     def text_of(self, item_id: ItemId) -> _Text | None:
         """The text of this item, while it is not through."""
@@ -147,7 +157,7 @@ class VoiceSide:
         if response is None or not piece:
             return
         response.partial[item_id] = response.partial.get(item_id, "") + piece
-        if not response.is_stopped:
+        if response.fate is not _Fate.STOPPED:
             text = self._text(response, item_id)
             text.give(piece)
             self._moved(response, text)
@@ -168,6 +178,9 @@ class VoiceSide:
                 for item_id, begun in list(response.partial.items()):
                     self._written(response, on.ReplyWritten(response.response_id, item_id, begun))
                 response.end = event
+            case on.ModelClosed():
+                self._model_gone()
+                self._call.handle(event)
             case _:
                 self._call.handle(event)
         self._go_on()
@@ -177,7 +190,7 @@ class VoiceSide:
     def stop(self, command: do.StopVoice) -> None:
         """Say nothing more of a response, nor of those that were begun behind it."""
         for response in self._responses:
-            response.is_stopped = True
+            response.fate = _Fate.STOPPED
             response.texts.clear()
         if not command.is_open:
             self._responses = deque(each for each in self._responses if each.response_id != command.response_id)
@@ -208,6 +221,18 @@ class VoiceSide:
 
     # --- from the one to the other
 
+    def _model_gone(self) -> None:
+        """No server is there: what it has written whole is said to its end, and whatever else it began is left."""
+        first = self._responses[0] if self._responses else None
+        self._responses = deque([first] if first and first.end else [])
+        if first is None:
+            return
+        if first.end is None:
+            self._let_go()
+        elif not first.is_told:
+            first.is_told = True
+            self._call.handle(_how_it_ended(first, first.end))
+
     def _response(self, response_id: ResponseId) -> _Response | None:
         return next((each for each in self._responses if each.response_id == response_id), None)
 
@@ -231,7 +256,7 @@ class VoiceSide:
             response.empty = event.item_id
             return
         self._tell(response, event)
-        if response.is_stopped:
+        if response.fate is _Fate.STOPPED:
             return
         text = self._text(response, event.item_id)
         if event.text.startswith(text.given):
@@ -242,7 +267,7 @@ class VoiceSide:
 
     def _called(self, response: _Response, event: on.ToolCalled) -> None:
         """Say what a tool call wants said, unless the reply has said it already."""
-        if event.tool_call_id in response.calls or response.is_stopped:
+        if event.tool_call_id in response.calls or response.fate is _Fate.STOPPED:
             return
         response.calls.add(event.tool_call_id)
         aloud = _argument(event.arguments, self._spoken.get(event.name, ()))
@@ -266,7 +291,8 @@ class VoiceSide:
                 self._begin(response, response.texts[0])
             elif response.end is not None:
                 self._responses.popleft()
-                self._call.handle(_how_it_ended(response, response.end))
+                if not response.is_told:
+                    self._call.handle(_how_it_ended(response, response.end))
             else:
                 return
 
@@ -343,14 +369,14 @@ class VoiceSide:
 
     def _failed(self, response: _Response, text: _Text, what: str) -> None:
         response.texts.popleft()
-        response.has_failed = True
+        response.fate = _Fate.FAILED
         self._call.handle(on.VoiceFailed(response.response_id, text.item_id, what))
 
 
 def _how_it_ended(response: _Response, end: on.ResponseEnded) -> on.ResponseEnded:
-    if response.is_stopped and end.status is on.ResponseStatus.COMPLETED:
+    if response.fate is _Fate.STOPPED and end.status is on.ResponseStatus.COMPLETED:
         return replace(end, status=on.ResponseStatus.CANCELLED, reason="the voice was stopped")
-    if response.has_failed and end.status is on.ResponseStatus.COMPLETED:
+    if response.fate is _Fate.FAILED and end.status is on.ResponseStatus.COMPLETED:
         return replace(end, status=on.ResponseStatus.FAILED, reason="the voice failed")
     return end
 
