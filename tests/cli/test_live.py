@@ -264,6 +264,15 @@ def test_a_demo_plays_both_clients_on_the_server_at_once(gone: Path, here: Path)
     assert result.stdout.count("\nomitted not_heard: ") == 2
 
 
+def test_a_call_of_a_demo_that_finds_no_room_is_played_once_the_other_is_over(gone: Path, here: Path) -> None:
+    sessions = Sessions(gone)
+    with serving(sessions, sessions_max=1) as url:
+        result = callwright("demo", gone, "--server", url, "--yes", "--out", here)
+    assert result.exit_code == 0, result.output
+    assert (sessions.most, len(sessions.made)) == (1, 2)
+    assert result.stderr.count("gone seed 1 waits 2 s, or until another call is over, and is played again") == 1
+
+
 def test_a_demo_tries_no_second_call_with_a_key_that_is_refused(gone: Path) -> None:
     asked: list[int] = []
     with running(raw_server(counted(asked, answers(403)))) as url:
@@ -303,6 +312,7 @@ def test_while_others_of_ours_go_on_they_are_waited_for() -> None:
     for _ in range(200):
         assert patience.pause_s(plan, 4, room(), others=1) is not None
     assert lines[0].startswith("check-in seed 4 waits 2 s, or until another call is over, and is played again: all ")
+    assert patience.pause_s(plan, 4, room(PATIENCE_S * 6), others=1) == PATIENCE_S
     assert patience.pause_s(plan, 4, room()) == PAUSES_S[-1]
 
 

@@ -8,6 +8,7 @@ spoken to nobody meanwhile. A key that is refused is another matter: no further 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,7 +119,9 @@ class Patience:
         pause_s = PAUSES_S[min(tries, len(PAUSES_S) - 1)]
         if problem.retry_after_s is not None:
             pause_s = max(problem.retry_after_s, PAUSES_S[0])
-        if not others:
+        if others:
+            pause_s = min(pause_s, PATIENCE_S)
+        else:
             waited_s += pause_s
         if waited_s > PATIENCE_S:
             self.tell(f"{name} has waited long enough, and all sessions of the account are still in use")
@@ -149,32 +152,44 @@ def play_patiently(
     """
 
     async def play_all() -> list[CallRecord | BaseException]:
-        room = asyncio.Semaphore(at_once)
-        under_way: list[Plan] = []
-        calls = [_patiently(plan, seed, room, patience, under_way) for plan in plans]
-        return list(await asyncio.gather(*calls, return_exceptions=True))
+        together = _Together(seed, at_once, patience)
+        return list(await asyncio.gather(*map(together.play, plans), return_exceptions=True))
 
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
         return runner.run(play_all())
 
 
-async def _patiently(
-    plan: Plan, seed: int, room: asyncio.Semaphore, patience: Patience, under_way: list[Plan]
-) -> CallRecord:
-    while True:
-        async with room:
-            if patience.refusal:
-                raise patience.refusal
-            under_way.append(plan)
-            try:
-                return await _take(plan, seed)
-            except ConnectionFailed as problem:
-                pause_s = patience.pause_s(plan, seed, problem, len(under_way) - 1)
-                if pause_s is None:
-                    raise
-            finally:
-                under_way.remove(plan)
-        await asyncio.sleep(pause_s)
+class _Together:
+    """Calls that are played at the same time on one loop."""
+
+    def __init__(self, seed: int, at_once: int, patience: Patience) -> None:
+        self._seed = seed
+        self._patience = patience
+        self._room = asyncio.Semaphore(at_once)
+        self._open = 0
+        self._freed = asyncio.Event()
+        """One of them was over since somebody began to wait."""
+
+    async def play(self, plan: Plan) -> CallRecord:
+        """Play a call when there is room for it. Raises as ``Patience`` and ``take_elsewhere``."""
+        while True:
+            async with self._room:
+                if self._patience.refusal:
+                    raise self._patience.refusal
+                self._open += 1
+                try:
+                    record = await _take(plan, self._seed)
+                    self._freed.set()
+                    return record
+                except ConnectionFailed as problem:
+                    pause_s = self._patience.pause_s(plan, self._seed, problem, self._open - 1)
+                    if pause_s is None:
+                        raise
+                finally:
+                    self._open -= 1
+            self._freed.clear()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._freed.wait(), pause_s)
 
 
 async def _take(plan: Plan, seed: int) -> CallRecord:
