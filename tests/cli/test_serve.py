@@ -69,6 +69,8 @@ def test_quiet_tells_of_no_session() -> None:
         (["--port", "0", "--host", "192.0.2.1", "--key", "sk-test"], "cannot listen on 192.0.2.1"),
         (["--key", " "], "the key is empty"),
         (["no-such-scenario"], "no-such-scenario"),
+        (["--chat-url", "http://127.0.0.1:9/v1", "--chat-model", "m"], "say --listen, too"),
+        (["--listen", "--chat-url", "http://127.0.0.1:9/v1"], "--chat-url and --chat-model go together"),
         (["--dialect", "latin"], "latin"),
     ],
 )
@@ -90,3 +92,10 @@ def test_c151_a_server_that_others_can_reach_asks_for_a_key(host: str, monkeypat
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
 def test_a_server_that_others_cannot_reach_needs_none(host: str) -> None:
     _check_key(host, None)
+
+
+def test_free_speech_is_not_served_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "py_nanotts", None)
+    result = callwright("serve", "--port", "0", "--listen")
+    assert result.exit_code == 2
+    assert "pip install 'callwright[local]'" in result.stderr

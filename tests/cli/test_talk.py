@@ -46,6 +46,24 @@ class PressesCtrlC:
         return SILENCE
 
 
+class HangsUpOnceAnswered:
+    """Says a line, and presses Ctrl-C when he hears anything."""
+
+    def __init__(self, line_id: str) -> None:
+        self._caller = ScriptedCaller([says(line_id, Anchor.PICKUP, 0)], check_in().lines, RATE_HZ)
+        self._has_pressed = False
+
+    @property
+    def hung_up(self) -> bool:
+        return self._caller.hung_up
+
+    def step(self, now_ms: Ms, ear: PCM, item_id: ItemId | None) -> PCM:
+        if ear.any() and not self._has_pressed:
+            self._has_pressed = True
+            os.kill(os.getpid(), signal.SIGINT)
+        return self._caller.step(now_ms, ear, item_id)
+
+
 def test_a_conversation_is_shown_as_it_goes_and_ends_when_the_agent_hangs_up(
     monkeypatch: pytest.MonkeyPatch, server: str
 ) -> None:
@@ -60,6 +78,53 @@ def test_a_conversation_is_shown_as_it_goes_and_ends_when_the_agent_hangs_up(
     assert [line for line in lines if line.startswith("you")] == ["you      That's all, thank you, goodbye."]
     assert [line for line in lines if line.startswith("agent")]
     assert lines[-1].startswith("ended by agent: ")
+
+
+def test_with_the_local_server_nobody_needs_a_key_and_a_demo_answers_in_its_recorded_lines(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Recogniser and voice run in processes of their own, with stand-ins for the packages of the extra."""
+    for place in (Path(__file__).parents[2], Path(__file__).parents[1] / "sim" / "open" / "packages"):
+        monkeypatch.syspath_prepend(str(place))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POLY_API_KEY", raising=False)
+    card = ThreadedCard(HangsUpOnceAnswered("thank-you"))
+    code, out, err = talk(monkeypatch, card, "hotel", "--server", "local")
+    assert (code, err) == (130, "")
+    assert out.startswith("loading the recogniser and the voice\nline open: ")
+    assert [line for line in out.splitlines() if line.startswith("you")] == ["you      Thank you."]
+    assert out.splitlines()[-1] == "ended by agent: Ctrl-C"
+
+
+def test_without_the_extra_the_local_server_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "moonshine_voice", None)
+    card = FakeCard()
+    code, _, err = talk(monkeypatch, card, "hotel", "--server", "local")
+    assert code == 2
+    assert "pip install 'callwright[local]'" in err
+    assert not card.did
+
+
+CHAT = ("--chat-url", "http://127.0.0.1:9/v1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["callwright.apps.hotel:desk", "--server", "local"], "give --chat-url and --chat-model"),
+        (["hotel", "--server", "local", *CHAT], "--chat-url and --chat-model go together"),
+        (["hotel", "--server", "local", "--chat-model", "m"], "--chat-url and --chat-model go together"),
+        (["hotel", "--server", "local", "--chat-url", "127.0.0.1", "--chat-model", "m"], "--chat-url: the address"),
+        (["hotel", *CHAT, "--chat-model", "m"], "say --server local, too"),
+    ],
+)
+def test_what_the_local_server_lacks_is_named(monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "sim" / "open" / "packages"))
+    card = FakeCard()
+    code, _, err = talk(monkeypatch, card, *arguments)
+    assert code == 2
+    assert told in err
+    assert not card.did
 
 
 def test_ctrl_c_hangs_up_and_what_is_on_record_is_shown(monkeypatch: pytest.MonkeyPatch, server: str) -> None:

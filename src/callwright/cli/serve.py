@@ -7,17 +7,23 @@ import ipaddress
 import itertools
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 import click
 
 from callwright.cli import options
+from callwright.cli.local import chat_endpoint, chat_model, chat_url
 from callwright.cli.playing import Plan, make_plan
 from callwright.errors import UsageError
+from callwright.runtime.environment import read_environment
 from callwright.sim.live import fastest_loop
-from callwright.sim.server import ServerSession
+from callwright.sim.open.sessions import free_speech
+from callwright.sim.scenario import Scenario
+from callwright.sim.server import Peer
 from callwright.sim.server.websocket import RealtimeServer
-from callwright.sim.world import make_session
+from callwright.sim.world import Options, make_session
 from callwright.wire.profiles import PROFILES
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
@@ -34,6 +40,11 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 @click.option("--sessions", type=click.IntRange(1), metavar="N", help="How many may be open at once.")
 @options.seed
 @click.option("--quiet", is_flag=True, help="Print no line for each session that ended.")
+@click.option(
+    "--listen", is_flag=True, help="Hear what anybody says, and not only recorded lines; needs the extra local."
+)
+@chat_url
+@chat_model
 def command(
     scenario: str,
     host: str,
@@ -43,10 +54,14 @@ def command(
     sessions: int | None,
     seed: int,
     quiet: bool,
+    listen: bool,
+    chat_url: str | None,
+    chat_model: str | None,
 ) -> None:
     """Run the local realtime server: it hears, answers and calls tools as the model in SCENARIO does.
 
-    SCENARIO is a name, or the path of a YAML file; check-in, if none is given.
+    SCENARIO is a name, or the path of a YAML file; check-in, if none is given. With --listen it hears free speech,
+    and answers it by the rules and lines of SCENARIO, or in words of its own by a chat endpoint.
 
     Each session has a seed of its own: S, S+1 and so on. One line for each session that ended goes to standard error,
     without content. Ctrl-C lets open replies end, closes all sessions, and exits with 0.
@@ -54,17 +69,19 @@ def command(
     _check_key(host, key)
     setup = options.Setup(dialect=dialect)
     plan = make_plan(scenario, setup)
-    make_session(plan.scenario, seed, setup.options)  # what is wrong or slow comes before the first session
-    seeds = itertools.count(seed)
-
-    def session() -> ServerSession:
-        return make_session(plan.scenario, next(seeds), setup.options)
-
+    chat = chat_endpoint(chat_url, chat_model, read_environment(Path.cwd()))
+    if chat is not None and not listen:
+        raise UsageError("--chat-url answers free speech: say --listen, too")
+    dialect = setup.dialect_for(plan.scenario)
+    made = free_speech(dialect, plan.scenario, chat, seed) if listen else _recorded(plan.scenario, seed, setup.options)
     if not quiet:
         _log_sessions()
-    server = RealtimeServer(session, host=host, port=port, key=key, sessions_max=sessions)
+
+    def server(session: Callable[[], Peer]) -> RealtimeServer:
+        return RealtimeServer(session, host=host, port=port, key=key, sessions_max=sessions)
+
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
-        runner.run(_serve(server, lambda url: _announce(plan, url, key)))
+        runner.run(_serve(made, server, lambda url: _announce(plan, url, key)))
 
 
 def _check_key(host: str, key: str | None) -> None:
@@ -82,11 +99,23 @@ def _is_this_machine(host: str) -> bool:
         return host == "localhost"
 
 
-async def _serve(server: RealtimeServer, announce: Callable[[str], None]) -> None:
+@asynccontextmanager
+async def _recorded(scenario: Scenario, seed: int, setup: Options) -> AsyncIterator[Callable[[], Peer]]:
+    """Sessions that hear recorded lines alone."""
+    make_session(scenario, seed, setup)  # what is wrong or slow comes before the first session
+    seeds = itertools.count(seed)
+    yield lambda: make_session(scenario, next(seeds), setup)
+
+
+async def _serve(
+    made: AbstractAsyncContextManager[Callable[[], Peer]],
+    serving: Callable[[Callable[[], Peer]], RealtimeServer],
+    announce: Callable[[str], None],
+) -> None:
     """Serve until a signal asks for the end; a second one does not wait."""
     loop = asyncio.get_running_loop()
     asked = asyncio.Event()
-    async with server:
+    async with made as session, serving(session) as server:
         for number in _ENDS:
             loop.add_signal_handler(number, asked.set)
         announce(server.url)

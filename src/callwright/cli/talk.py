@@ -10,7 +10,7 @@ import asyncio
 import signal
 import textwrap
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ from rich.text import Text
 
 from callwright.audio.echo import CANCELS
 from callwright.cli.ledger import VERBS, Asked, load_provider
+from callwright.cli.local import LOCAL, chat_endpoint, chat_model, chat_url
 from callwright.cli.main import INTERRUPTED
 from callwright.cli.playing import ROOTS, look_here
 from callwright.cli.printing import put, width
@@ -43,7 +44,11 @@ from callwright.runtime.environment import read_environment
 from callwright.sim.agents import load_agent, make_deps
 from callwright.sim.backend import open_backend
 from callwright.sim.live import fastest_loop
+from callwright.sim.open.chat import ChatEndpoint
+from callwright.sim.open.sessions import free_speech
+from callwright.sim.open.workers import check_installed
 from callwright.sim.scenario import Scenario, load_scenario, locate_scenario
+from callwright.sim.server import MemoryConnector
 from callwright.wire.profiles import PROFILES
 
 APPS: Final[Mapping[str, str]] = {"hotel": "check-in", "refunds": "did-it-go-through", "pharmacy": "hold"}
@@ -87,7 +92,11 @@ class Behind:
     "--device", "named", multiple=True, metavar="N", help="A sound device, by number or name; two if need be."
 )
 @click.option("--list-devices", is_flag=True, help="List the sound devices, and do nothing else.")
-@click.option("--server", metavar="NAME|URL", help=f"Where the model is: {', '.join(PROFILES)}, or an address.")
+@click.option(
+    "--server", metavar="NAME|URL", help=f"Where the model is: {', '.join(PROFILES)}, {LOCAL}, or an address."
+)
+@chat_url
+@chat_model
 @click.option("--party", metavar="ID", help="Who the caller is, for the tools of an agent of your own.")
 @click.option("--deps", metavar="MODULE:NAME", help="What makes its deps, called with nothing.")
 @click.option("--provider", "providers", multiple=True, metavar="MODULE:NAME", help="A provider of its actions.")
@@ -101,12 +110,15 @@ def command(
     named: tuple[str, ...],
     list_devices: bool,
     server: str | None,
+    chat_url: str | None,
+    chat_model: str | None,
     **own: Any,
 ) -> None:
     """Talk to the agent APP: hotel, refunds, pharmacy, or MODULE:NAME of one of your own.
 
-    It needs the extra mic, and the model's key in the environment or in .env. Each turn is shown as it becomes known,
-    what you heard of a reply beside what the model wrote; the ledger follows at the end. Ctrl-C hangs up.
+    It needs the extra mic, and the model's key in the environment or in .env; --server local needs no key, but the
+    extra local, and a chat endpoint for what no demo has recorded. Each turn is shown as it becomes known, what you
+    heard of a reply beside what the model wrote; the ledger follows at the end. Ctrl-C hangs up.
     """
     if list_devices:
         _list_devices()
@@ -116,7 +128,14 @@ def command(
     look_here()
     scenario = load_scenario(locate_scenario(APPS[app], ROOTS)) if app in APPS else None
     agent = load_agent(scenario.agent if scenario else _own(app))
-    agent, reach = _reach(agent, server)
+    chat = chat_endpoint(chat_url, chat_model, read_environment(Path.cwd()))
+    if server == LOCAL:
+        reach = _local(agent, scenario, chat)
+    elif chat is not None:
+        raise UsageError(f"--chat-url is for the server that thinks by it: say --server {LOCAL}, too")
+    else:
+        agent, connects = _reach(agent, server)
+        reach = nullcontext(connects)
     line = sound_card(speakers=speakers, device=[int(each) if each.isdecimal() else each for each in named])
     screen = Screen(line)
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
@@ -125,15 +144,19 @@ def command(
 
 
 async def _talk(
-    agent: Agent, reach: Connector, line: SoundCard, screen: Screen, behind: AbstractAsyncContextManager[Behind]
+    agent: Agent,
+    reach: AbstractAsyncContextManager[Connector],
+    line: SoundCard,
+    screen: Screen,
+    behind: AbstractAsyncContextManager[Behind],
 ) -> CallResult:
     """One call, and what is to be said after it."""
-    async with line, behind as world:
+    async with reach as connects, line, behind as world:
         with screen:
             result = await run(
                 agent,
                 line,
-                connector=reach,
+                connector=connects,
                 ledger=world.ledger,
                 deps=world.deps,
                 party=world.party,
@@ -298,6 +321,26 @@ def _reach(agent: Agent, server: str | None) -> tuple[Agent, Connector]:
     if named.profile.name != agent.model.provider:
         agent = replace(agent, model=ModelChoice(named.profile.name))
     return agent, named.connector(environment)
+
+
+def _local(
+    agent: Agent, scenario: Scenario | None, chat: ChatEndpoint | None
+) -> AbstractAsyncContextManager[Connector]:
+    """The server for free speech, in this process. Raises UsageError where it would have nothing to answer with."""
+    check_installed()
+    if chat is None and scenario is None:
+        raise UsageError(
+            f"--server {LOCAL} has recorded answers for {', '.join(APPS)} alone: "
+            "give --chat-url and --chat-model, the chat endpoint that answers for your agent"
+        )
+    return _in_process(agent.model.provider, scenario, chat)
+
+
+@asynccontextmanager
+async def _in_process(dialect: str, scenario: Scenario | None, chat: ChatEndpoint | None) -> AsyncIterator[Connector]:
+    put(Text("loading the recogniser and the voice"))
+    async with free_speech(dialect, scenario, chat) as session:
+        yield MemoryConnector(session)
 
 
 @asynccontextmanager

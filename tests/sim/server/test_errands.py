@@ -297,6 +297,49 @@ def test_a_response_outside_the_history_can_be_cancelled_while_it_is_made() -> N
     assert client.the("response.done")["response"]["status"] == "cancelled"
 
 
+def test_a_reply_to_a_client_with_a_voice_of_its_own_is_written_as_it_is_made() -> None:
+    client = Open()
+    client.configure(output_modalities=["text"])
+    made = client.asked()
+    client.part(made, piece(900))
+    assert [event["delta"] for event in client.of("response.output_text.delta")] == ["one", " two"]
+    client.wait(400)
+    client.part(made, piece(700, "three"))
+    client.part(made, Made())
+    done = client.done()
+    assert not client.streamed()
+    assert client.the("response.output_text.done")["text"] == "one two three"
+    assert done["response"]["output"][0]["content"][0]["text"] == "one two three"
+    assert said(client) == ["one two three"]
+
+
+def test_a_spoken_argument_is_not_written_besides_its_call() -> None:
+    client = Open()
+    client.configure(output_modalities=["text"])
+    made = client.asked()
+    client.part(made, ToolRequest("look_up", {"holding": "One moment."}))
+    client.part(made, piece(600, "One moment."))
+    client.part(made, Made())
+    assert client.done()["response"]["status"] == "completed"
+    assert client.the("response.function_call_arguments.done")["arguments"] == '{"holding":"One moment."}'
+    assert not client.of("response.output_text.delta")
+
+
+def test_of_a_written_reply_that_is_cut_while_it_grows_history_keeps_what_the_client_says() -> None:
+    client = Open()
+    client.configure(output_modalities=["text"])
+    made = client.asked()
+    client.part(made, piece(4_000, "one two three four"))
+    client.wait(200)
+    client.send("poly.output_audio.started", response_id=made.response_id)
+    client.say("ask-pool")
+    assert client.done()["response"]["status"] == "cancelled"
+    assert DropReply(made.response_id) in client.server.errands()
+    stopped = {"audio_ms": 900, "dropped_ms": 3_100, "spoken_text": "one two"}
+    client.send("poly.output_audio.stopped", response_id=made.response_id, **stopped)
+    assert said(client) == ["one two-"]
+
+
 def test_nothing_is_taken_by_a_session_that_is_over() -> None:
     client = Open()
     made = client.asked()

@@ -157,7 +157,7 @@ class CallerTurns:
         """The turn becomes an item and gets its reply; its words are told when that is under way, or after it."""
         item_id = self._item_id or ItemId(self._common.names.next("item"))
         self._item_id = None
-        text = "" if self._errands else self._words(ended.audio)
+        text = "" if self._errands is not None else self._words(ended.audio)
         self._teller.committed(item_id, self._history.append(CallerSaid(item_id, text, self._replies.is_held)))
         answered_ms = self._replies.turn_ended(now_ms, mark_ms, wants_reply=wants_reply)
         seconds = len(ended.audio) / RATE_HZ

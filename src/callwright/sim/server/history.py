@@ -25,7 +25,7 @@ from callwright.wire.items import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callwright.sim.server.speaking import Utterance
+    from callwright.sim.server.speaking import Growth, Utterance
     from callwright.sim.speech import Word
 
 ROOT = "root"
@@ -59,6 +59,8 @@ class Spoken:
     """It is written as an argument of its tool's call, and not besides."""
     heard: str | None = None
     """What the client says that was heard of it; None where it has not said so, or all of it was."""
+    growth: Growth | None = None
+    """While more of it is still being made."""
 
     @property
     def left_ms(self) -> Ms:
@@ -71,7 +73,7 @@ class Spoken:
         if self.heard is not None:
             return AgentSaid(self.item_id, f"{self.heard}{cut_suffix}" if self.heard else "", is_cut=True)
         kept = words if self.kept_ms is None else kept_words(words, self.kept_ms)
-        is_cut = len(kept) < len(words)
+        is_cut = len(kept) < len(words) or (self.growth is not None and self.kept_ms is not None)
         suffix = cut_suffix if is_cut and kept else ""
         return AgentSaid(self.item_id, " ".join(word.text for word in kept) + suffix, is_cut)
 

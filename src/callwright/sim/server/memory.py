@@ -42,6 +42,14 @@ class Peer(Protocol):
         """Messages for the client since the last time."""
 
 
+class Restless:
+    """A `Peer` to which things happen between its messages and its deadlines: it calls ``wake`` to be looked at."""
+
+    @staticmethod
+    def wake() -> None:
+        """Whoever connects it puts something of its own here."""
+
+
 class MemoryConnector:
     """Connects to sessions that ``session_factory`` makes, with so much delay either way.
 
@@ -81,6 +89,8 @@ class MemoryConnection:
         self._down: deque[tuple[Ms, bytes | tuple[int, str]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms: Ms | None = None
+        if isinstance(session, Restless):
+            session.wake = self._wake  # type: ignore[method-assign]
         session.connect(self._now_ms())
         self._pump()
 
@@ -104,6 +114,10 @@ class MemoryConnection:
 
     def _now_ms(self) -> Ms:
         return int(self._loop.time() * 1000 + 0.5)
+
+    def _wake(self) -> None:
+        if self._sink is not None:
+            self._pump()
 
     def _pump(self) -> None:
         """Take what the session has to say, and set the timer to whatever comes first."""

@@ -177,18 +177,21 @@ class Replies:
         pause_ms, render = self._settings.sentence_pause_ms, self._common.samples.render
         utterance = render(reply.clips, self._speech, pause_ms, self.output_format) if reply.clips else None
         first_ms = max(now_ms, from_ms + self._common.rng.randint(*delay_ms))
-        modality: Modality = self.written.modality
-        if asked.output_modalities is not None and self._common.errands is None:
-            modality = "text" if asked.output_modalities == ("text",) else "audio"
+        modality = self._modality(asked)
         steps = self._steps(first_ms, reply, utterance, modality)
         calls = deque([reply.tool] if reply.tool else [])
-        response = self._opened(_Response(self._heading(asked, modality), utterance, deque(steps), calls))
+        response = self._opened(_Response(self._heading(asked), utterance, deque(steps), calls))
         self._common.agenda.at(steps[0].at_ms, partial(self._go_on, response))
         return first_ms
 
-    def _heading(self, asked: ResponseParams, modality: Modality = "audio") -> Heading:
+    def _modality(self, asked: ResponseParams) -> Modality:
+        if asked.output_modalities is None:
+            return self.written.modality
+        return "text" if asked.output_modalities == ("text",) else "audio"
+
+    def _heading(self, asked: ResponseParams) -> Heading:
         echoed = asked.metadata if Feature.METADATA in self._settings.speaks.profile.features else None
-        return Heading(self._common.names.next("resp"), modality, echoed)
+        return Heading(self._common.names.next("resp"), self._modality(asked), echoed)
 
     def _opened(self, response: _Response) -> _Response:
         self._open = response
@@ -220,11 +223,11 @@ class Replies:
                 response.calls.append(part)
                 if self._settings.speaks.voices_arguments:
                     self._call(response)
-            case Made():
+            case Made() | Failed():
                 response.growth = None
-                response.steps.extend(self._rest(response, now_ms))
-            case Failed():
-                response.growth, response.failed = None, part
+                response.failed = part if isinstance(part, Failed) else None
+                if response.speech is not None:
+                    response.speech[0].growth = None
                 response.steps.extend(self._rest(response, now_ms))
         if response.steps and was_idle:
             self._common.agenda.at(response.steps[0].at_ms, partial(self._go_on, response))
@@ -237,7 +240,12 @@ class Replies:
         has_begun = response.speech is not None or bool(response.steps)
         begin = [] if has_begun else [Timed(now_ms, Step.BEGIN)]
         pending = [timed for timed in response.steps if timed.step is not Step.CHUNK]
-        leaves = growth.leaves(left_ms, made.audio_ms, now_ms, is_dry=not response.steps, settings=self._settings)
+        if response.heading.modality == "text":
+            is_argument = self._is_argument(with_call=response.called is not None)
+            leaves = [] if is_argument else [now_ms for word in made.words if word.end_ms > left_ms]
+        else:
+            is_dry = not response.steps
+            leaves = growth.leaves(left_ms, made.audio_ms, now_ms, is_dry=is_dry, settings=self._settings)
         response.steps = deque([*begin, *pending, *(Timed(at_ms, Step.CHUNK) for at_ms in leaves)])
         if response.speech is not None:
             self._history.grow(response.speech[0].item_id, made)
@@ -289,7 +297,8 @@ class Replies:
     def _begin_speech(self, response: _Response, now_ms: Ms) -> None:
         assert response.utterance is not None
         tool = response.calls[0].name if response.calls else response.called
-        spoken = Spoken(ItemId(self._common.names.next("item")), response.utterance, now_ms, tool=tool)
+        item_id = ItemId(self._common.names.next("item"))
+        spoken = Spoken(item_id, response.utterance, now_ms, tool=tool, growth=response.growth)
         output = self._next_output(response, spoken.item_id)
         response.speech = spoken, output, self._history.speak(spoken)
         if response.heading.modality == "audio":

@@ -296,8 +296,6 @@ class ServerSession:
         config = self._config.updated(event.session, strange)
         if isinstance(config, Refusal):
             return config
-        if config.modality == "text" and self._common.errands is not None:
-            return Refusal("invalid_value", "Here replies are spoken as they are made.", "session.output_modalities")
         if config.input_format != self._config.input_format:
             self._silence = (b"", 0)
         self._config = config

@@ -36,7 +36,7 @@ from callwright.audio.formats import PCM16_24K, AudioFormat, parse_format
 from callwright.errors import RemoteProtocolError, UsageError
 from callwright.ids import Ms
 from callwright.sim.loop import loop_ms
-from callwright.sim.server.memory import Peer
+from callwright.sim.server.memory import Peer, Restless
 from callwright.wire.client import InputAudioBufferAppend
 from callwright.wire.codec import ServerDecoder, decode_client
 from callwright.wire.objects import Audio, AudioInput, AudioOutput, Session
@@ -188,6 +188,8 @@ class _Served:
         self._unread = 0
         self._has_more = asyncio.Event()
         self._timer: asyncio.TimerHandle | None = None
+        if isinstance(session, Restless):
+            session.wake = self._pump  # type: ignore[method-assign]
 
     @property
     def code(self) -> int:

@@ -1,0 +1,11 @@
+"""Stands in for the package of this name in the processes of the senses: 60 ms of a tone for each letter."""
+
+import numpy as np
+
+
+class NanoTTS:
+    def speak(self, text: str) -> bytes:
+        if text == "nothing can be said of this":
+            raise RuntimeError("the engine has failed")
+        tone = 4_000 * np.sin(np.arange(960 * len(text)) / 20)
+        return tone.astype("<i2").tobytes()

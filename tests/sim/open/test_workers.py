@@ -1,0 +1,50 @@
+"""Recogniser and voice in processes of their own, with stand-ins for the two packages."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from callwright.errors import UsageError
+from callwright.sim.open.workers import PACKAGES, check_installed, open_senses
+
+STAND_INS = Path(__file__).parent / "packages"
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the extra were installed; the processes find their modules where this one does."""
+    for place in (ROOT, STAND_INS):
+        monkeypatch.syspath_prepend(str(place))
+
+
+@pytest.mark.usefixtures("installed")
+def test_they_hear_and_speak_and_a_failure_is_of_one_errand_alone() -> None:
+    async def scene() -> None:
+        async with open_senses() as senses:
+            assert await senses.words(np.zeros(16_000, np.int16)) == ""
+            with pytest.raises(RuntimeError, match="the engine has failed"):
+                await senses.speak("nothing can be said of this")
+            piece = await senses.speak("Good morning.")
+            assert len(piece.pcm) == 960 * len("Good morning.")
+            assert [word.text for word in piece.words] == ["Good", "morning."]
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("absent", [PACKAGES, PACKAGES[:1], PACKAGES[1:]])
+@pytest.mark.usefixtures("installed")
+def test_what_is_not_installed_is_told_with_the_line_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, absent: tuple[str, ...]
+) -> None:
+    check_installed()
+    for package in absent:
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UsageError, match=r"pip install 'callwright\[local\]'") as told:
+        check_installed()
+    assert [package for package in PACKAGES if package in str(told.value)] == list(absent)
