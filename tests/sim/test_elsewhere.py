@@ -191,6 +191,16 @@ def test_the_server_s_own_order_and_names_go_before_those_of_first_sight() -> No
     assert wire.session.posted == {"i9"}
 
 
+def test_the_same_note_twice_is_two_items_in_their_order() -> None:
+    note = items.MessageItem(role="system", content=(items.ContentPart(type="input_text", text="It is so."),))
+    wire = Wire()
+    for name in ("n1", "n2"):
+        wire.sent(client.ConversationItemCreate(item=note))
+        told = items.MessageItem(id=name, role="system", content=note.content)
+        wire.told(server.ConversationItemAdded(item=told, previous_item_id="n1" if name == "n2" else None))
+    assert [item.item_id for item in wire.session.history] == ["n1", "n2"]
+
+
 def test_an_item_that_is_refused_or_deleted_is_in_no_history() -> None:
     note = items.MessageItem(role="system", content=(items.ContentPart(type="input_text", text="No."),))
     wire = Wire().sent(client.ConversationItemCreate(event_id="e7", item=note)).told(refused("e7"))

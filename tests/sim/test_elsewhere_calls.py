@@ -22,6 +22,7 @@ from callwright.measure.export import export_call
 from callwright.measure.figures import METRICS, CallFigures, figures_of, measure_call
 from callwright.measure.hearing import hear_call
 from callwright.measure.metric import Elsewhere as Rests
+from callwright.measure.metric import Lack
 from callwright.measure.report.page import Assets, Shown, call_page
 from callwright.measure.verdict import judge
 from callwright.runtime.connect import connector
@@ -203,6 +204,14 @@ def test_what_only_the_server_knows_is_not_judged_and_the_reason_is_told() -> No
         "heard": "what a server that is not ours says is no recorded line",
     }
     assert not {name for name, _ in verdict.not_judged} & set(verdict.passed)
+
+
+def test_whether_a_sentence_was_heard_that_ends_near_a_cut_is_not_judged() -> None:
+    """Its own echo cuts the naive client off in the middle of the notice, so near its end that either could be."""
+    wire, book = played("speakers", "openai", "naive").figures
+    assert "ai_notice_heard" in book.values
+    assert "ai_notice_heard" not in wire.values
+    assert wire.unjudged["ai_notice_heard"] == Lack.ENDS.value
 
 
 def test_a_server_that_gives_cut_replies_no_text_is_not_held_to_its_history() -> None:

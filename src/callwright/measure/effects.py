@@ -197,7 +197,7 @@ EFFECT_METRICS = (
         "sum over the book; what settles after the call is untold",
         _untold,
         _NO_ACTIONS,
-        elsewhere=Elsewhere.ESTIMATED,
+        elsewhere=Elsewhere.DOUBTED,
     ),
     Metric(
         "outcomes_lost",
@@ -206,7 +206,7 @@ EFFECT_METRICS = (
         "sum over the untold effects, once all is settled",
         _lost,
         _NO_ACTIONS,
-        elsewhere=Elsewhere.ESTIMATED,
+        elsewhere=Elsewhere.DOUBTED,
     ),
     Metric(
         "false_claims_heard",
@@ -216,7 +216,7 @@ EFFECT_METRICS = (
         "sum over the call's audible replies",
         _false,
         _NO_ACTIONS,
-        elsewhere=Elsewhere.ESTIMATED,
+        elsewhere=Elsewhere.DOUBTED,
     ),
     Metric(
         "corrections_heard",
@@ -225,7 +225,7 @@ EFFECT_METRICS = (
         "sum over the false claims heard",
         _corrections,
         _NO_ACTIONS,
-        elsewhere=Elsewhere.ESTIMATED,
+        elsewhere=Elsewhere.DOUBTED,
     ),
     Metric(
         "asks_per_operation",
@@ -245,6 +245,6 @@ EFFECT_METRICS = (
         "per effect whose outcome was heard",
         _time_to_truth,
         "no outcome was heard",
-        elsewhere=Elsewhere.ESTIMATED,
+        elsewhere=Elsewhere.DOUBTED,
     ),
 )

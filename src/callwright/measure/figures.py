@@ -110,7 +110,9 @@ class CallFigures:
         """The figures that rest on where words are supposed to lie."""
         if not self.is_elsewhere:
             return ()
-        return tuple(name for name in self.values if METRICS[name].elsewhere is Elsewhere.ESTIMATED)
+        return tuple(
+            name for name in self.values if METRICS[name].elsewhere in (Elsewhere.ESTIMATED, Elsewhere.DOUBTED)
+        )
 
 
 def measure_call(record: CallRecord, speech: Mapping[str, Recording]) -> CallFigures:
@@ -155,8 +157,15 @@ def _unjudged(call: HeardCall) -> Iterator[tuple[str, str]]:
         Lack.CUTS: any(reply.item.item_id in unknown and not reply.outlasted_call for reply in call.replies),
         Lack.TURNS: any(isinstance(item, CallerSaid) and item.item_id in unknown for item in call.record.history),
     }
+    more = call.with_doubtful_words()
+    doubted = (name for name, metric in METRICS.items() if metric.elsewhere is Elsewhere.DOUBTED)
+    yield from ((name, Lack.ENDS.value) for name in doubted if not _agree(METRICS[name], call, more))
     lacks = {**{name: metric.lacks for name, metric in METRICS.items()}, "heard": Lack.LINES, "not_heard": Lack.LINES}
     yield from ((name, lack.value) for name, lack in lacks.items() if lack and is_lacking[lack])
+
+
+def _agree(metric: Metric, one: HeardCall, other: HeardCall) -> bool:
+    return list(metric.values(one)) == list(metric.values(other))
 
 
 def _farewell(call: HeardCall, reply: Reply) -> HeardFarewell:
@@ -493,7 +502,7 @@ _TABLE = (
         _notice_heard,
         "the agent declares no such words",
         aim=Aim.MORE,
-        elsewhere=Elsewhere.ESTIMATED,
+        elsewhere=Elsewhere.DOUBTED,
     ),
     Metric(
         "tool_calls_kept",

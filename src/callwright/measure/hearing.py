@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -101,6 +101,12 @@ class Reply:
             return False
         return self.is_left_over if not self.played.stretches else self.call_ended_ms - self.played.ended_ms <= FRAME_MS
 
+    def with_doubtful_words(self) -> Reply:
+        """The same reply, if the words near its end were heard whose times are supposed."""
+        if self.item.sound is None:
+            return self
+        return replace(self, fates=tuple(Fate.WHOLE if fate is Fate.UNDER_CUT else fate for fate in self.fates))
+
     def follow(self, text: str | None) -> Prefix:
         """How a text follows this reply; without one nothing does."""
         return follow(text or "", [word.text for word in self.item.words])
@@ -150,6 +156,10 @@ class HeardCall:
     def _foreign(self, texts: Iterable[tuple[ItemId, str]]) -> int:
         spoken = [reply.item.item_id for reply in self.replies]
         return sum(len(text.split()) for item_id, text in texts if item_id not in spoken)
+
+    def with_doubtful_words(self) -> HeardCall:
+        """The same, if the words were heard of which that is in doubt, because nobody tells when they lie."""
+        return replace(self, replies=tuple(reply.with_doubtful_words() for reply in self.replies))
 
     @property
     def understood(self) -> list[str]:

@@ -177,7 +177,7 @@ HOLD_METRICS = (
         "sum over the call's replies",
         _of_far(lambda call, far: (len(list(keys_only_claimed(call, far))),)),
         _CALLED,
-        elsewhere=Elsewhere.ESTIMATED,
+        elsewhere=Elsewhere.DOUBTED,
     ),
     Metric(
         "key_after_ms",
@@ -219,7 +219,7 @@ HOLD_METRICS = (
         "per call that came to a person",
         _of_far(_introduced_after_ms),
         f"{_NO_PERSON}, or one did not hear from the agent that it is a machine",
-        elsewhere=Elsewhere.ESTIMATED,
+        elsewhere=Elsewhere.DOUBTED,
     ),
     Metric(
         "spoke_before_beep_ms",

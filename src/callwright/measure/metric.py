@@ -29,7 +29,9 @@ class Elsewhere(Enum):
     WIRE = "wire"
     """Also what client and server told each other; of a reply the audio that came."""
     ESTIMATED = "estimated"
-    """Also where in a reply its words are supposed to lie: exact of one that was heard to its end, but for instants."""
+    """Also where in a reply its words are supposed to lie; of one that was cut, those near its end are left out."""
+    DOUBTED = "doubted"
+    """Also whether certain words were heard; where that hangs on words near the end of a cut reply, there is none."""
     NONE = "none"
     """It needs what only the server knows, so there is none."""
 
@@ -41,6 +43,7 @@ class Lack(Enum):
     LINES = "what a server that is not ours says is no recorded line"
     CUTS = "this server does not tell what it holds of a reply that was cut"
     TURNS = "this server did not tell the words of a turn of the caller's"
+    ENDS = "whether something was heard hangs on words near a cut, which are placed by estimate"
 
 
 @dataclass(frozen=True, slots=True)

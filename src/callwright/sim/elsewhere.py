@@ -81,6 +81,8 @@ class _History:
         self.wordless: dict[ItemId, None] = {}
         """The caller's turns whose words were not told."""
         self._order: list[str] = []
+        self._unnamed: dict[str, None] = {}
+        """The client's items whose names the server did not tell yet."""
 
     def __iter__(self) -> Iterator[HistoryItem]:
         return (self.items[item_id] for item_id in self._order)
@@ -102,6 +104,7 @@ class _History:
             del self.items[item_id]
             self._order.remove(item_id)
             self.wordless.pop(ItemId(item_id), None)
+            self._unnamed.pop(item_id, None)
 
     def turn(self, item_id: str, text: str | None = None, after: str | None = None) -> None:
         """The caller's turn is told, or its words are."""
@@ -120,6 +123,8 @@ class _History:
         item = _posted(event.item, event.item.id or f"posted {len(self.posted) + 1}")
         if item is not None:
             self.posted[item.item_id] = event.event_id
+            if event.item.id is None:
+                self._unnamed[item.item_id] = None
             after = None if isinstance(event.previous_item_id, msgspec.UnsetType) else event.previous_item_id
             self.put(item, after)
 
@@ -145,9 +150,10 @@ class _History:
         """A client's item has its name from the server."""
         assert told.id is not None
         named = _posted(told, told.id)
-        for item_id in self.posted:
+        for item_id in self._unnamed:
             item = self.items[item_id]
             if named is not None and replace(item, item_id=named.item_id) == named:
+                del self._unnamed[item_id]
                 self.items[told.id] = named
                 self._order[self._order.index(item_id)] = told.id
                 del self.items[item_id]
