@@ -84,7 +84,7 @@ class Setup:
     @property
     def options(self) -> Options:
         """What they change of the scenario."""
-        can = ~Can.TRUNCATE if self.no_truncate else None
+        can = ~(Can.TRUNCATE | Can.REPORT | Can.RESTATE) if self.no_truncate else None
         return Options(
             self.lag_ms,
             self.lag_fixed_ms,

@@ -21,7 +21,7 @@ from callwright.declare.tools import (
     declare_tool,
     place_of,
 )
-from callwright.declare.voice import Voice, check_voice
+from callwright.declare.voice import Voice, check_declared
 from callwright.errors import DeclarationError
 from callwright.ids import Ms
 
@@ -148,7 +148,7 @@ class Agent:
             raise DeclarationError(f"{what}: {problem}") from problem
         if self.opens_after_ms is not None and self.opens_after_ms <= 0:
             raise DeclarationError(f"{what}: opens_after_ms is a time above 0, or None; got {self.opens_after_ms}")
-        check_voice(what, self.voice)
+        check_declared(what, self.voice)
         check_notices(what, self.ai_notice, self.recording, self.recording_notice)
         if self.recording == Recording.CONSENTED:
             self.tools.setdefault(STOP_RECORDING, stop_tool())

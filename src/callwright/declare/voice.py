@@ -39,7 +39,7 @@ class Voice(Protocol):
         ...
 
 
-def check_voice(what: str, voice: object) -> None:
+def check_declared(what: str, voice: object) -> None:
     """Raise DeclarationError for what is no voice."""
     if voice is None:
         return

@@ -1,4 +1,4 @@
-"""The public test kit: a scripted model, suites for lines, connections, adapters, stores, virtual time, and replay."""
+"""The public test kit: a scripted model, suites for what is written to the interfaces, virtual time, and replay."""
 
 from callwright.sim.server.memory import MemoryConnector
 from callwright.sim.vloop import run_virtual
@@ -8,6 +8,7 @@ from callwright.testing.providers import ProviderSamples, check_adapter
 from callwright.testing.replaying import replay_trace
 from callwright.testing.scripted import ScriptedModel, after, close, emit, expect
 from callwright.testing.stores import check_store
+from callwright.testing.voices import check_voice
 
 __all__ = [
     "MemoryConnector",
@@ -18,6 +19,7 @@ __all__ = [
     "check_connector",
     "check_line",
     "check_store",
+    "check_voice",
     "check_websocket",
     "close",
     "emit",
