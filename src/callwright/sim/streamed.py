@@ -1,7 +1,7 @@
 """Which reply a client's audio is part of, found by its samples: what it hands over has no name on it.
 
 The server's replies are known as they were streamed. What the client hands to the line is looked at in frames of 20 ms,
-as it comes, at 8 kHz: each goes on where the one before it ended, or it is looked for, first at the beginning of the
+as it comes, up to 2 kHz: each goes on where the one before it ended, or it is looked for, first at the beginning of the
 reply that comes next, then in all that was streamed. A client may have changed the rate on the way, the level or the
 encoding; it may begin late, leave out, pause and repeat.
 
@@ -38,6 +38,7 @@ NOBODY = ItemId("")
 _HZ = 8_000
 _PER_MS = _HZ // 1000
 _FRAME = FRAME_MS * _PER_MS
+_MEAN = 4
 _SHORT = _FRAME // 2
 """A shorter end of a frame waits for more."""
 _AUDIBLE = 104
@@ -105,7 +106,7 @@ class StreamedReplies:
         self._ratio = rate_hz // _HZ
         self._names: list[ItemId] = []
         self._audio: list[_Growing] = []
-        self._resampler = Resampler(rate_hz, _HZ)
+        self._thinner = _Thinner(rate_hz)
         self._track = _Track(self._audio)
         self._rest: PCM = np.zeros(0, np.int16)
         """What does not fill a frame yet."""
@@ -118,7 +119,7 @@ class StreamedReplies:
         """Take in more of a reply."""
         if item_id not in self._names:
             self._names.append(item_id)
-            self._audio.append(_Growing(Resampler(self._rate_hz, _HZ)))
+            self._audio.append(_Growing(self._rate_hz))
             self._track.search_again()
         self._audio[self._names.index(item_id)].add(samples)
 
@@ -127,7 +128,7 @@ class StreamedReplies:
 
         What is shorter than half a frame waits, under the name of what came before it; `spans` knows better.
         """
-        thin = np.concatenate((self._rest, self._resampler.process(samples)))
+        thin = np.concatenate((self._rest, self._thinner.process(samples)))
         whole = len(thin) - len(thin) % _FRAME * (len(thin) % _FRAME < _SHORT)
         self._rest = thin[whole:]
         begin = 0
@@ -187,15 +188,16 @@ class StreamedReplies:
 
     def _named_runs(self) -> Iterator[_Run]:
         """The runs that are part of a reply, and of what came before them what was found with them."""
-        before: _Run | None = None
+        room: Samples = 0
         for run in self._runs:
-            if run.spot is not None and not run.is_doubtful:
-                room = before.length if before and before.spot is None else 0
-                back = min(run.back, run.spot.sample, room)
-                spot = _Spot(run.spot.item, run.spot.sample - back)
-                whole = len(self._audio[spot.item].samples) - spot.sample
-                yield _Run(run.at - back, min(run.length + back, whole), spot)
-            before = run
+            if run.spot is None or run.is_doubtful:
+                room += run.length
+                continue
+            back = min(run.back, run.spot.sample, room)
+            spot = _Spot(run.spot.item, run.spot.sample - back)
+            whole = len(self._audio[spot.item].samples) - spot.sample
+            yield _Run(run.at - back, min(run.length + back, whole), spot)
+            room = 0
 
     def _parts(self, span: EarSpan, runs: Sequence[_Run]) -> Iterator[EarSpan]:
         """The parts of a span of the line's, each with its reply and the position in that."""
@@ -258,6 +260,8 @@ class _Track:
         """How much has sounded like something else since."""
         self._query: PCM = np.zeros(0, np.int16)
         """The latest that was loud and is not sure, for the search."""
+        self._before: PCM = np.zeros(0, np.int16)
+        """The latest that is not sure, loud or not."""
         self._wait: Samples = 0
         """How much more is to come before the next search."""
 
@@ -267,19 +271,28 @@ class _Track:
 
     def take(self, frame: PCM) -> _Place:
         """Tell where a frame is."""
+        place = self._place(frame)
+        if place.spot is None or not place.is_settled:
+            self._before = np.concatenate((self._before, frame))[-_AGAIN:]
+        else:
+            self._before = self._before[:0]
+        return place
+
+    def _place(self, frame: PCM) -> _Place:
         if _peak(frame) < _AUDIBLE:
             return self._silent(len(frame))
         if self._next is not None and (spot := self._going_on(frame, self._next)):
             return self._found(spot, len(frame))
         if begins := self._beginning(frame):
-            return self._found(begins, len(frame))._replace(is_confirmed=False)
+            back = self._back(begins)
+            return self._found(begins, len(frame))._replace(is_confirmed=False, back=back)
         self._query = np.concatenate((self._query, frame))[-_QUERY:]
         self._wait -= len(frame)
         spot = self._search(self._query) if len(self._query) == _QUERY and self._wait <= 0 else None
         if spot is not None:
-            back = len(self._query) - len(frame)
-            found = self._found(_Spot(spot.item, spot.sample + back), len(frame))
-            return found._replace(is_confirmed=False, back=back)
+            found = _Spot(spot.item, spot.sample + len(self._query) - len(frame))
+            back = self._back(found)
+            return self._found(found, len(frame))._replace(is_confirmed=False, back=back)
         if self._next is None:
             return _Place(None)
         self._doubt += len(frame)
@@ -340,6 +353,20 @@ class _Track:
         best = int(alike.argmax())
         return _Spot(item, max(0, first - _FRAME) + best) if alike[best] >= _BEGINS else None
 
+    def _back(self, spot: _Spot) -> Samples:
+        """How much of what came just before, without a place, lies before this one."""
+        longest = min(len(self._before), spot.sample)
+        there = self._audio[spot.item].between(spot.sample - longest, longest)
+        ours = self._before[len(self._before) - longest :]
+        back = 0
+        while back < longest:
+            piece = slice(max(0, longest - back - _FRAME), longest - back)
+            is_quiet = max(_peak(ours[piece]), _peak(there[piece])) < _PLAIN
+            if not is_quiet and _likeness(ours[piece], there[piece])[0] < _GOES_ON:
+                break
+            back = longest - piece.start
+        return back
+
     def _search(self, query: PCM) -> _Spot | None:
         """Where a piece is found; the first place behind what was found last, of those that sound the same."""
         room = _SEARCHED
@@ -393,17 +420,33 @@ def _peak(samples: PCM) -> int:
     return int(np.abs(samples.astype(np.int32)).max(initial=0))
 
 
-class _Growing:
-    """The samples of one reply at 8 kHz, as many as have come."""
+class _Thinner:
+    """A stream at 8 kHz, without what a shift by half a sample there would turn around: hissing, above all."""
 
-    def __init__(self, resampler: Resampler) -> None:
-        self._resampler = resampler
+    def __init__(self, rate_hz: int) -> None:
+        self._resampler = Resampler(rate_hz, _HZ)
+        self._last: PCM = np.zeros(_MEAN - 1, np.int16)
+
+    def process(self, samples: PCM) -> PCM:
+        """The next samples of it: each the mean of the latest."""
+        stream = np.concatenate((self._last, self._resampler.process(samples)))
+        self._last = stream[len(stream) - _MEAN + 1 :]
+        sums = np.concatenate(([0], np.cumsum(stream, dtype=np.int64)))
+        mean: PCM = ((sums[_MEAN:] - sums[:-_MEAN]) // _MEAN).astype(np.int16)
+        return mean
+
+
+class _Growing:
+    """The samples of one reply, thinned, as many as have come."""
+
+    def __init__(self, rate_hz: int) -> None:
+        self._thinner = _Thinner(rate_hz)
         self._pieces: list[PCM] = []
         self._whole: PCM = np.zeros(0, np.int16)
 
     def add(self, samples: PCM) -> None:
         """Add to the end."""
-        self._pieces.append(self._resampler.process(samples))
+        self._pieces.append(self._thinner.process(samples))
 
     @property
     def samples(self) -> PCM:
