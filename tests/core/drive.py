@@ -107,6 +107,8 @@ class FakeLine:
     """Reply audio that waits for keys."""
     tells_keys: bool = True
     keys_told: int = 0
+    told: dict[tuple[ItemId, int], on.LinePlayed] = field(default_factory=dict)
+    """What a pulled line has reported last of each item; what did not change it does not report again."""
 
     def take(self, command: do.Command, now_ms: Ms) -> None:
         if self.held is not None and isinstance(command, do.PlayAudio | do.SendMark):
@@ -162,8 +164,16 @@ class FakeLine:
             self.marks = [mark for mark in self.marks if mark[1] not in due]
             yield from (on.MarkReturned(mark_id) for mark_id in due)
             return
+        heard_ms: dict[ItemId, float] = {}
+        for piece in self.pieces:
+            heard_ms[piece.item_id] = heard_ms.get(piece.item_id, 0) + max(
+                0, min(piece.end_ms, now_ms) - piece.start_ms
+            )
         for item_id, generation in dict.fromkeys((piece.item_id, piece.generation) for piece in self.pieces):
-            yield on.LinePlayed(item_id, generation, self.heard_ms(item_id, now_ms))
+            played = on.LinePlayed(item_id, generation, int(heard_ms[item_id]))
+            if self.told.get((item_id, generation)) != played:
+                self.told[item_id, generation] = played
+                yield played
 
 
 class Call:

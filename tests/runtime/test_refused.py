@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
 
 import pytest
 from tests.runtime.calls import PHONE, run
@@ -16,43 +18,55 @@ from callwright.sim.caller import ScriptedCaller
 from callwright.sim.line import SimulatedLine
 from callwright.testing.connections import _stays_silent, answers, raw_server
 
-REFUSALS = [
-    (answers(401), r"HTTP 401: POLY_API_KEY was refused: it is missing, wrong, a personal token .* another host"),
-    (answers(403), r"HTTP 403: .*POLY_API_KEY is of another host, or .* User-Agent"),
-    (answers(429), r"HTTP 429: too many sessions are open: .* close it, or wait"),
-    (_stays_silent, r"no answer within 300 ms"),
-]
+Make: TypeAlias = type[WebSocketConnector | PicowsConnector]
+MAKES: tuple[Make, ...] = (WebSocketConnector, PicowsConnector)
+SERVERS = {"401": answers(401), "403": answers(403), "429": answers(429), "silent": _stays_silent, "nobody": None}
+ADVICE = {
+    "401": r"HTTP 401: POLY_API_KEY was refused: it is missing, wrong, a personal token .* another host",
+    "403": r"HTTP 403: .*POLY_API_KEY is of another host, or .* User-Agent",
+    "429": r"HTTP 429: too many sessions are open: .* close it, or wait",
+    "silent": r"no answer within 300 ms",
+    "nobody": r"cannot connect.*is the server up there\?",
+}
 
 
-def refused(url: str, make: type[WebSocketConnector | PicowsConnector]) -> tuple[str, SimulatedLine, float]:
-    """What is told, the line, and the seconds it took."""
-
-    async def go() -> tuple[str, SimulatedLine, float]:
-        line = SimulatedLine(PHONE, ScriptedCaller((), {}, 8_000))
-        began_s = asyncio.get_running_loop().time()
-        with pytest.raises(cw.ConnectionFailed) as failed:
-            await run(line, make(Endpoint(url, "key", "POLY_API_KEY", open_timeout_ms=300)))
-        return str(failed.value), line, asyncio.get_running_loop().time() - began_s
-
-    return asyncio.run(asyncio.wait_for(go(), 10))
+class Refused(NamedTuple):
+    told: str
+    line: SimulatedLine
+    took_s: float
 
 
-@pytest.mark.parametrize("make", [WebSocketConnector, PicowsConnector])
-@pytest.mark.parametrize(("serve", "advice"), REFUSALS, ids=["401", "403", "429", "silent"])
-def test_a_refusal_ends_the_line_and_says_what_to_do(serve, advice, make):
-    async def listen() -> None:
-        async with raw_server(serve) as url:
-            told, line, took_s = await asyncio.to_thread(refused, url, make)
-            assert re.search(advice, told)
-            assert line._sink is None, "the line has ended"
-            assert took_s < 5
-
-    asyncio.run(listen())
+async def call(url: str, make: Make) -> Refused:
+    line = SimulatedLine(PHONE, ScriptedCaller((), {}, 8_000))
+    began_s = asyncio.get_running_loop().time()
+    with pytest.raises(cw.ConnectionFailed) as failed:
+        await run(line, make(Endpoint(url, "key", "POLY_API_KEY", open_timeout_ms=300)))
+    return Refused(str(failed.value), line, asyncio.get_running_loop().time() - began_s)
 
 
-@pytest.mark.parametrize("make", [WebSocketConnector, PicowsConnector])
-def test_a_port_where_nobody_listens_ends_the_line(make):
-    told, line, _ = refused("ws://127.0.0.1:1/v1/realtime", make)
-    assert "cannot connect" in told
-    assert "is the server up there?" in told
-    assert line._sink is None
+async def call_at(name: str, make: Make) -> Refused:
+    serve = SERVERS[name]
+    if serve is None:
+        return await call("ws://127.0.0.1:1/v1/realtime", make)
+    async with raw_server(serve) as url:
+        return await call(url, make)
+
+
+@pytest.fixture(scope="module")
+def refused() -> Mapping[tuple[str, Make], Refused]:
+    """What became of a call at each server over each connector: all at once, as what may pass is tried three times."""
+    cases = [(name, make) for name in SERVERS for make in MAKES]
+
+    async def at_once() -> list[Refused]:
+        return await asyncio.gather(*(call_at(*case) for case in cases))
+
+    return dict(zip(cases, asyncio.run(asyncio.wait_for(at_once(), 20)), strict=True))
+
+
+@pytest.mark.parametrize("make", MAKES)
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_refusal_ends_the_line_and_says_what_to_do(name, make, refused):
+    told, line, took_s = refused[name, make]
+    assert re.search(ADVICE[name], told)
+    assert line._sink is None, "the line has ended"
+    assert took_s < 5
