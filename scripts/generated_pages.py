@@ -12,17 +12,17 @@ commands themselves; what the sweeps can see comes from the tests that prove it.
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->"
 COLUMNS = 100
 WHOLE_CALLS = 2
@@ -32,10 +32,13 @@ CALL = re.compile(r"\S+  \S+, seed \d+$")
 
 def demo() -> str:
     """What ``make demo`` prints, with the picture and the words of the later calls left out."""
-    command = [sys.executable, "-m", "callwright", "demo"]
-    environment = {**os.environ, "COLUMNS": str(COLUMNS)}
-    with tempfile.TemporaryDirectory() as directory:
-        done = subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True, text=True)
+    from click.testing import CliRunner
+
+    from callwright.cli.main import main as callwright
+
+    with tempfile.TemporaryDirectory() as directory, chdir(directory):
+        done = CliRunner(env={"COLUMNS": str(COLUMNS)}).invoke(callwright, ["demo"], catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
     shown = "\n".join(trimmed(done.stdout.splitlines()))
     return f"```console\n$ make demo\n{shown}\n```\n"
 
@@ -91,7 +94,7 @@ def baselines() -> str:
 
 def figures() -> str:
     """What was published beside what was measured here; that stays until ``reproduce_figures.py`` plays it again."""
-    from reproduce_figures import stored, tables
+    from scripts.reproduce_figures import stored, tables
 
     return tables(stored())
 
@@ -179,7 +182,6 @@ def row(kind: type[Any]) -> tuple[str, str, str]:
 
 def mutants() -> str:
     """Each wrong way of doing it that a test has to see, with the invariant that catches it, and where."""
-    sys.path.insert(0, str(ROOT))
     from tests.ledger import mutants, test_sweep
     from tests.sim import test_refund_sweep
 

@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from tests.cli.calling import callwright, process, variant
 
-from callwright.cli.main import COMMANDS
+from callwright.cli.main import COMMANDS, main
 
 WITH_CTRL_C = """
 import signal, sys
@@ -108,8 +109,9 @@ def test_an_output_that_is_full_is_told_in_one_line(arguments: list[str]) -> Non
 
 
 def test_an_output_without_blocks_is_drawn_in_ascii(tmp_path: Path) -> None:
-    result = process("call", "check-in", "--out", str(tmp_path), PYTHONIOENCODING="ascii")
-    assert result.returncode == 0, result.stderr
+    arguments = ["call", "check-in", "--out", str(tmp_path)]
+    result = CliRunner(charset="ascii", env={"COLUMNS": "80"}).invoke(main, arguments)
+    assert result.exit_code == 0, result.output
     assert re.search(r"^caller hears  \.+=?#+", result.stdout, re.MULTILINE)
 
 
