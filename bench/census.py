@@ -1,7 +1,9 @@
 """What a process holds, taken again and again while it works, and whether it grows.
 
 What is counted must not grow at all. What is measured, memory, is judged by its middle over the first rows behind the
-warm-up and over the last ones: caches fill at first, and an allocator keeps what it was given.
+warm-up and over the last ones: caches fill at first. Whatever Python keeps shows in objects and blocks, to a few of
+them. The bounds of the other two are wider, as caches of samples fill late: a recorded line that is rarely said is kept
+from the first call on that says it, 0.8 MB with all that is computed of it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ WARM_UP: Final = 2
 """So many rows from the beginning are not judged."""
 JUDGED: Final = 3
 """So many rows are compared with as many at the end."""
-MAY_GROW: Final = {"objects": 500, "blocks": 2_000, "heap_kib": 1_024, "resident_kib": 10 * 1_024}
+MAY_GROW: Final = {"objects": 500, "blocks": 2_000, "heap_kib": 8 * 1_024, "resident_kib": 16 * 1_024}
 """By how much what is measured may be more at the end."""
 _PAGE_KIB: Final = os.sysconf("SC_PAGE_SIZE") / 1_024
 
@@ -40,12 +42,16 @@ class _Heap(ctypes.Structure):
 
 
 def heap_kib() -> int:
-    """What code in C has allocated and not freed, as glibc counts it: samples, for the most part. 0 elsewhere."""
-    tell = getattr(ctypes.CDLL(None), "mallinfo2", None)
-    if tell is None:
+    """What code in C has allocated and not freed, as glibc counts it: samples, for the most part. 0 elsewhere.
+
+    What was freed goes back to the system first, so that it is not counted as resident.
+    """
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
         return 0
-    tell.restype = _Heap
-    heap = tell()
+    libc.malloc_trim(0)
+    libc.mallinfo2.restype = _Heap
+    heap = libc.mallinfo2()
     return int(heap.uordblks + heap.hblkhd) // 1_024
 
 
