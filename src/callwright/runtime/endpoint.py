@@ -6,6 +6,7 @@ query. Whatever stands in the way of a session is a `ConnectionFailed` that says
 
 from __future__ import annotations
 
+import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,8 @@ from callwright.errors import ConnectionFailed, UsageError
 from callwright.ids import Ms
 
 if TYPE_CHECKING:
+    import asyncio
+
     from callwright.core.ports import ModelSink
 
 MIB: Final = 1024 * 1024
@@ -60,6 +63,8 @@ class Endpoint:
     """A longer message of the server ends the connection."""
     unsent_bytes_max: int = MIB
     """More than this unsent ends the connection: about 15 s of the caller at 24 kHz that the server has not read."""
+    dead_after_ms: Ms = 10_000
+    """What was sent and not received for so long ends the connection, where the system can tell: the way is dead."""
 
     def __post_init__(self) -> None:
         told = "an address that cannot be read"
@@ -105,6 +110,15 @@ class Endpoint:
         """What the handshake says of us. Servers refuse a request without ``User-Agent`` with 403."""
         authorization = {} if self.key is None else {"Authorization": f"Bearer {self.key}"}
         return {**authorization, "User-Agent": USER_AGENT}
+
+    def watch_way(self, transport: asyncio.BaseTransport) -> None:
+        """Let the system end a connection over which nothing goes any more; it would wait for a quarter of an hour.
+
+        A caller's frames go out all the time, so that it shows soon. Systems that cannot be told so go on waiting.
+        """
+        raw = transport.get_extra_info("socket")
+        if raw is not None and (option := getattr(socket, "TCP_USER_TIMEOUT", None)) is not None:
+            raw.setsockopt(socket.IPPROTO_TCP, option, self.dead_after_ms)
 
     # --- what stands in the way
 

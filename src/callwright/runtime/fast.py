@@ -95,6 +95,7 @@ class PicowsConnection(WSListener):
         """The handshake is done."""
         self._transport = transport
         transport.underlying_transport.set_write_buffer_limits(high=self._endpoint.unsent_bytes_max)
+        self._endpoint.watch_way(transport.underlying_transport)
 
     def on_ws_frame(self, transport: WSTransport, frame: WSFrame) -> None:
         """A whole frame came."""

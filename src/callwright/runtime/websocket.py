@@ -95,6 +95,7 @@ class WebSocketConnection(asyncio.Protocol):
         """The socket stands: ask for a WebSocket."""
         self._transport = cast(asyncio.Transport, transport)  # by its methods: no loop but the default subclasses it
         self._transport.set_write_buffer_limits(high=self._endpoint.unsent_bytes_max)
+        self._endpoint.watch_way(transport)
         request = self._protocol.connect()
         request.headers.update(self._endpoint.headers)
         self._protocol.send_request(request)
