@@ -18,6 +18,7 @@ from callwright.cli.show_batch import left_open, verdict
 from callwright.cli.show_hold import far_lane, far_legend, hold, who_spoke
 from callwright.measure.figures import METRICS
 from callwright.measure.outcome import seconds, what_went_right, what_went_wrong, words
+from callwright.sim.record import Tells
 from callwright.sim.speech import normalise
 from callwright.sim.world import OURS
 
@@ -306,7 +307,9 @@ def _books(record: CallRecord) -> Iterator[Text]:
 
 def ledger(record: CallRecord) -> Iterator[str]:
     """Each operation with its state, its attempts and what was told of it, line by line."""
-    if record.client != OURS:
+    if record.tells is not Tells.ALL:
+        yield "the client's own"
+    elif record.client != OURS:
         yield f"none: what {record.client} knows ends with the call"
     elif not record.ledger:
         yield "nothing"

@@ -28,6 +28,8 @@ def what_went_wrong(record: CallRecord, figures: CallFigures) -> tuple[str, ...]
 def what_went_right(record: CallRecord, figures: CallFigures) -> str:
     """What can be said of a call in which nothing went wrong."""
     right = "Client and server believe what the caller heard, and nothing else."
+    if "unheard_words_in_transcript" in figures.unjudged:
+        right = "The server believes what the caller heard, and nothing else; the client does not tell."
     if "unheard_words_in_history" in figures.unjudged:
         right = "The client believes what the caller heard, and nothing else; of the server that is not known."
     if record.far is not None:
