@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,15 @@ def test_an_operation_is_shown_whole_by_the_beginning_of_its_id_and_without_a_se
     assert shown["attempt"][0]["outcome"] == "unknown"
     plain = called(file, "show", OP_ID[:6]).output
     assert all(secret not in f"{shown} {plain}" for secret in ("tok_visa", "provider_key"))
+
+
+def test_instants_are_times_where_people_read_them_and_milliseconds_in_json(file: Path) -> None:
+    (shown,) = rows(file, "show", OP_ID)
+    at = datetime.fromtimestamp(shown["event"][0]["at_ms"] / 1000, UTC)
+    plain = called(file, "show", OP_ID).output
+    assert "at (UTC)" in plain
+    assert f"{at:%Y-%m-%d %H:%M:%S}" in plain
+    assert shown["evidence"][0]["evidence_id"] not in plain
 
 
 def test_a_doubt_is_asked_about_and_nothing_is_sent(file: Path) -> None:

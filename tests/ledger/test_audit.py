@@ -12,7 +12,7 @@ from callwright.declare.actions import Money
 from callwright.ledger import audit, owing
 from callwright.ledger.asking import propose
 from callwright.ledger.operation import Actor
-from callwright.ledger.page import Page
+from callwright.ledger.page import Page, Patience
 from callwright.ledger.provider import Observed, Outcome
 
 NAME = "refund order:4417 full: "
@@ -71,6 +71,17 @@ def test_i19_an_outcome_that_a_call_left_without_anybody_to_tell_it_is_named(mon
     assert desk.do(audit.unheard) == (
         f"{NAME}its caller has not heard that it is confirmed, and nobody is to tell him (I19)",
     )
+
+
+def test_i19_who_waits_on_the_line_for_what_has_been_known_for_long_is_told_by_nobody() -> None:
+    """The call that had to is gone, and no process that lives has seen to it."""
+    desk = settled(Outcome.APPLIED)
+    desk.now_ms += Patience().tell_ms - 1
+    assert desk.do(audit.unheard) == ()
+    desk.now_ms += 1
+    assert len(desk.do(audit.unheard)) == 1
+    desk.do(owing.leave_late)
+    assert desk.do(audit.unheard) == ()
 
 
 def test_i19_who_heard_another_outcome_last_has_not_heard_this_one(monkeypatch: pytest.MonkeyPatch) -> None:

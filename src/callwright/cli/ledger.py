@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -48,7 +49,10 @@ _WAITS: Final[Mapping[str, str]] = {
 _PROVIDER: Final = ("name", "traits", "send", "look_up", "cancel")
 """What a provider has."""
 _SHORT_ID: Final = 8
-"""So much of an operation's id is shown where people read it."""
+"""So much of an id is shown where people read it."""
+_IDS: Final = ("op_id", "evidence_id")
+_INSTANT: Final = "at_ms"
+"""How the columns of instants end; people read them as a date and a time."""
 
 Row: TypeAlias = Mapping[str, object]
 
@@ -258,7 +262,7 @@ def _plain(row: Any) -> Row:
 
 
 def _show(rows: Sequence[Row], asked: Asked, title: str) -> None:
-    """Rows as a table, with ids cut to what names them, or as JSON lines."""
+    """Rows as a table, with ids cut to what names them and instants as times, or as JSON lines."""
     if asked.is_json:
         for row in rows:
             click.echo(json.dumps(row))
@@ -268,12 +272,14 @@ def _show(rows: Sequence[Row], asked: Asked, title: str) -> None:
         return
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in rows[0]:
-        table.add_column(name, overflow="fold")
+        table.add_column(name.replace(_INSTANT, "at (UTC)"), overflow="fold")
     for row in rows:
         table.add_row(*(_cell(name, value) for name, value in row.items()))
     Console(highlight=False, emoji=False, markup=False, soft_wrap=False).print(table)
 
 
 def _cell(name: str, value: object) -> str:
+    if isinstance(value, int) and name.endswith(_INSTANT):
+        return f"{datetime.fromtimestamp(value / 1000, UTC):%Y-%m-%d %H:%M:%S}"
     text = "" if value is None else str(value)
-    return text[:_SHORT_ID] if name == "op_id" else text
+    return text[:_SHORT_ID] if name in _IDS else text

@@ -86,7 +86,8 @@ def _is_unheard(page: Page, operation: Operation) -> bool:
     told = page.tx.find(Told, op_id=operation.op_id)
     waited = page.tx.find(Waiting, op_id=operation.op_id)
     is_owed = bool(page.tx.find(Outbox, op_id=operation.op_id, done_at_ms=None))
-    if not (told or waited) or is_owed or any(each.done_at_ms is None for each in waited):
+    is_told_now = any(each.done_at_ms is None and not owing.is_late(page, each) for each in waited)
+    if not (told or waited) or is_owed or is_told_now:
         return False
     came = [each.seq for each in page.tx.find(Event, op_id=operation.op_id) if each.target is not each.source]
     heard = [each for each in told if (each.state, each.milestone) == (owing.HEARD, operation.milestone)]

@@ -76,11 +76,16 @@ def leave_all(page: Page) -> None:
 def leave_late(page: Page) -> None:
     """Leave the outcomes that no call has told for long: a neighbour's process that had to is dead, or its call is."""
     for row in page.tx.find(Waiting, done_at_ms=None):
-        operation = page.operation(row.op_id)
-        told = page.tx.find(Told, op_id=row.op_id)
-        latest_ms = max(row.since_ms, operation.changed_at_ms, *(each.at_ms for each in told))
-        if operation.milestone in OUTCOMES and page.now_ms >= latest_ms + page.patience.tell_ms:
-            _leave(page, operation)
+        if is_late(page, row):
+            _leave(page, page.operation(row.op_id))
+
+
+def is_late(page: Page, row: Waiting) -> bool:
+    """Whether somebody waits on the line for an outcome that has been known for long."""
+    operation = page.operation(row.op_id)
+    told = page.tx.find(Told, op_id=row.op_id)
+    latest_ms = max(row.since_ms, operation.changed_at_ms, *(each.at_ms for each in told))
+    return operation.milestone in OUTCOMES and page.now_ms >= latest_ms + page.patience.tell_ms
 
 
 def conflict(page: Page, operation: Operation, wanted: str, by: Actor) -> Operation:
