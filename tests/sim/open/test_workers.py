@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ def test_they_hear_and_speak_and_a_failure_is_of_one_errand_alone() -> None:
             assert await senses.words(np.zeros(16_000, np.int16)) == ""
             with pytest.raises(RuntimeError, match="the engine has failed"):
                 await senses.speak("nothing can be said of this")
+            with pytest.raises(BrokenExecutor):
+                await senses.speak("the process dies of this")
             piece = await senses.speak("Good morning.")
             assert len(piece.pcm) == 960 * len("Good morning.")
             assert [word.text for word in piece.words] == ["Good", "morning."]
@@ -48,3 +51,15 @@ def test_what_is_not_installed_is_told_with_the_line_that_installs_it(
     with pytest.raises(UsageError, match=r"pip install 'callwright\[local\]'") as told:
         check_installed()
     assert [package for package in PACKAGES if package in str(told.value)] == list(absent)
+
+
+@pytest.mark.usefixtures("installed")
+def test_an_engine_that_cannot_be_loaded_is_told_instead_of_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STAND_IN_IS_BROKEN", "yes")
+
+    async def scene() -> None:
+        async with open_senses():
+            raise AssertionError("it is not to come to that")
+
+    with pytest.raises(UsageError, match="cannot be loaded here"):
+        asyncio.run(scene())

@@ -12,8 +12,8 @@ import importlib.util
 import multiprocessing
 import signal
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import asynccontextmanager
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -37,37 +37,63 @@ def check_installed() -> None:
         raise UsageError(f"free speech needs the packages {' and '.join(absent)}: pip install 'callwright[local]'")
 
 
+class Worker:
+    """A process in which an engine is loaded, for one errand at a time; one that has died is replaced for the next."""
+
+    def __init__(self, load: Callable[[], None], work: Callable[[Any], Any]) -> None:
+        self._load = load
+        self._work = work
+        self._pool = self._new()
+
+    def _new(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=self._load)
+
+    async def run(self, given: Any) -> Any:
+        """What the engine makes of this. Raises what it raises, and BrokenExecutor if the process dies of it."""
+        pool = self._pool
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, self._work, given)
+        except BrokenExecutor:
+            if pool is self._pool:
+                self._pool = self._new()
+            raise
+
+    def close(self) -> None:
+        """End the process."""
+        self._pool.shutdown(cancel_futures=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Senses:
     """The two of them; implements `Recogniser` and `Voice`."""
 
-    ears: ProcessPoolExecutor
-    mouth: ProcessPoolExecutor
+    ears: Worker
+    mouth: Worker
 
     async def words(self, audio: Pcm) -> str:
         """What is said in this audio."""
-        text: str = await asyncio.get_running_loop().run_in_executor(self.ears, _recognise, audio)
+        text: str = await self.ears.run(audio)
         return text
 
     async def speak(self, text: str) -> Piece:
         """A sentence as it sounds."""
-        pcm: Pcm = await asyncio.get_running_loop().run_in_executor(self.mouth, _synthesise, text)
+        pcm: Pcm = await self.mouth.run(text)
         return Piece(pcm, timed(text, pcm))
 
 
 @asynccontextmanager
 async def open_senses() -> AsyncIterator[Senses]:
-    """Both, loaded. Raises UsageError as `check_installed` does."""
+    """Both, loaded. Raises UsageError as `check_installed` does, and where one cannot be loaded."""
     check_installed()
-    spawn = multiprocessing.get_context("spawn")
-    with _pool(spawn, _load_recogniser) as ears, _pool(spawn, _load_voice) as mouth:
+    with closing(Worker(_load_recogniser, _recognise)) as ears, closing(Worker(_load_voice, _synthesise)) as mouth:
         senses = Senses(ears, mouth)
-        await asyncio.gather(senses.words(np.zeros(RATE_HZ, np.int16)), senses.speak("Hello."))
+        try:
+            await asyncio.gather(senses.words(np.zeros(RATE_HZ, np.int16)), senses.speak("Hello."))
+        except BrokenExecutor as problem:
+            raise UsageError(
+                "the recogniser or the voice of the extra local cannot be loaded here; standard error says why"
+            ) from problem
         yield senses
-
-
-def _pool(context: Any, load: Callable[[], None]) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, mp_context=context, initializer=load)
 
 
 # --- in the processes
