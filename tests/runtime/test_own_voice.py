@@ -280,6 +280,17 @@ def test_a_plain_server_cannot_be_told() -> None:
     assert not taken.model.of("conversation.item.create") + taken.model.of("conversation.item.delete")
 
 
+def test_no_card_number_is_in_the_trace_though_it_is_said_and_reported_in_pieces() -> None:
+    text = "Your card is 4111 1111 1111 1111, is it not?"
+    taken = take(Speaks(), *written(text), after(3_500), hang_up_ms=5_000)
+    told = " ".join(event["delta"] for event in taken.model.of(PROGRESS))
+    assert "4111 1111 1111 1111," in told
+    assert [event["spoken_text"] for event in taken.model.of(STOPPED)] == [text]
+    assert b"4111" not in taken.result.trace
+    assert taken.result.trace.count(b"1111") == 1  # the last four, of the masked text
+    assert taken.agent_turns[0][0] == "Your card is **** **** **** 1111, is it not?"
+
+
 # --- what a tool call says
 
 

@@ -118,6 +118,15 @@ def test_on_openai_no_word_too_many_stays_in_history() -> None:
     assert call.run.figures.values["heard_words_missing"] == (0,)
 
 
+def test_a_server_that_is_not_told_keeps_what_nobody_heard() -> None:
+    call = play_one(make_plan("check-in", Setup(voice="own", no_truncate=True)), 1)
+    (too_many,) = call.run.figures.values["unheard_words_in_history"]
+    assert too_many is not None
+    assert too_many > 50
+    assert call.run.figures.values["unheard_words_in_transcript"] == (0,)
+    assert call.record.truncations == ()
+
+
 def test_a_baseline_has_no_voice_of_its_own() -> None:
     scenario = make_plan("check-in", Setup()).scenario
     with pytest.raises(UsageError, match="baseline naive has no voice of its own"):

@@ -318,6 +318,8 @@ SAID: Mapping[str, tuple[do.Request, client.ClientEvent]] = {
     ),
     "retrieve": (do.RetrieveItem(E1, A), client.ConversationItemRetrieve(event_id=E1, item_id=A)),
     "cancel": (do.CancelResponse(E1, R), client.ResponseCancel(event_id=E1, response_id=R)),
+    "drop": (do.DropItem(E1, A), client.ConversationItemDelete(event_id=E1, item_id=A)),
+    "audible": (do.ReportAudible(E1, R), client.PolyOutputAudioStarted(event_id=E1, response_id=R)),
     "turn": (do.EndTurn(E1), client.InputAudioBufferCommit(event_id=E1)),
     "reply": (do.RequestReply(E1), client.ResponseCreate(event_id=E1)),
     "output": (
@@ -347,6 +349,33 @@ def test_a_call_id_goes_back_byte_for_byte_whatever_is_in_it_and_however_long(ca
     for answer in answers:
         said = msgspec.json.decode(encode(said_to(answer)))
         assert said["item"]["call_id"].encode() == call_id.encode()
+
+
+COUNTED: Mapping[str, tuple[do.Request, client.ClientEvent]] = {
+    "progress": (
+        do.ReportProgress(E1, R, 500, ((A, 2),)),
+        client.PolyOutputAudioDelta(event_id=E1, response_id=R, audio_ms=500, delta="one two"),
+    ),
+    "stopped": (
+        do.ReportStopped(E1, R, 500, 40, ((A, 2),)),
+        client.PolyOutputAudioStopped(event_id=E1, response_id=R, audio_ms=500, dropped_ms=40, spoken_text="one two"),
+    ),
+    "restate": (
+        do.RestateItem(E1, A, 2),
+        client.ConversationItemCreate(
+            event_id=E1,
+            item=items.MessageItem(role="assistant", content=(items.ContentPart(type="output_text", text="one two"),)),
+            previous_item_id=A,
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", COUNTED)
+def test_words_that_a_command_counts_are_said_with_it(case: str) -> None:
+    command, event = COUNTED[case]
+    assert said_to(command, "one two") == event
+    assert_official_client(event)
 
 
 @pytest.mark.parametrize("case", SAID)

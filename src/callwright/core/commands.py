@@ -115,11 +115,11 @@ class CarryMessage:
 
 @dataclass(frozen=True, slots=True)
 class RestateItem:
-    """Put what was heard of one of the agent's items into history, right behind that item."""
+    """Put the first ``words`` of one of the agent's items into history, right behind that item."""
 
     event_id: EventId
     item_id: ItemId
-    text: str
+    words: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +140,12 @@ class ReportAudible:
 
 @dataclass(frozen=True, slots=True)
 class ReportProgress:
-    """Tell how much of such a reply has been played so far, and the words of it since the last report."""
+    """Tell how much of such a reply has been played so far, and how many words of each of its items were heard."""
 
     event_id: EventId
     response_id: ResponseId
     audio_ms: Ms
-    text: str
+    heard: tuple[tuple[ItemId, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class ReportStopped:
     response_id: ResponseId
     audio_ms: Ms
     dropped_ms: Ms
-    text: str
+    heard: tuple[tuple[ItemId, int], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,21 +52,19 @@ def estimate(written: str, cut: Cut) -> str:
     return " ".join(word for word, end in zip(words, ends, strict=True) if end * total_ms <= sure_ms * ends[-1])
 
 
-def aligned(pieces: Sequence[tuple[str, Ms]], cut: Cut) -> str:
-    """What was said before a cut, by whoever told the words of each piece of audio and where it ends.
+def aligned(written: str, pieces: Sequence[tuple[int, Ms]], cut: Cut) -> int:
+    """How many words of a text were said before a cut, by whoever told where in the audio so many of them end.
 
     Of the piece that the cut is in, those words count that must lie before it.
     """
-    said: list[str] = []
-    start_ms = 0
-    for text, end_ms in pieces:
+    count, start_ms = 0, 0
+    for words, end_ms in pieces:
         if end_ms > cut.heard_ms + ROUNDING_MS:
+            piece = " ".join(written.split()[count:words])
             part = Cut(cut.item_id, max(0, cut.heard_ms - start_ms), end_ms - start_ms, is_complete=True)
-            said.append(estimate(text, part))
-            break
-        said.append(text)
-        start_ms = end_ms
-    return " ".join(" ".join(said).split())
+            return count + (len(estimate(piece, part).split()) if piece else 0)
+        count, start_ms = words, end_ms
+    return count
 
 
 def ends_ms(text: str, audio_ms: Ms) -> tuple[Ms, ...]:

@@ -93,10 +93,10 @@ class ReplyWritten:
 
 @dataclass(frozen=True, slots=True)
 class WordsVoiced:
-    """Our own voice told which words, next in line, an item's audio holds by ``audio_ms`` from its start."""
+    """Our own voice told how many words of an item's text its audio holds by ``audio_ms`` from its start."""
 
     item_id: ItemId
-    text: str
+    words: int
     audio_ms: Ms
 
 

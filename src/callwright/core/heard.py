@@ -19,10 +19,11 @@ reply was played out opens its end again: it can be played out or cut once more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 
 from callwright.core.estimate import aligned, estimate, is_short
+from callwright.core.grounding import Grounds
 from callwright.core.playout import Cut
 from callwright.core.table import Table
 from callwright.ids import ItemId, Ms
@@ -129,8 +130,8 @@ class _Reply:
     state: Hearing = HEARING.start
     written: str = ""
     retrieved: str | None = None
-    voiced: list[tuple[str, Ms]] = field(default_factory=list)
-    """The words that our own voice told of, piece by piece, each with where it ends in the audio."""
+    voiced: list[tuple[int, Ms]] = field(default_factory=list)
+    """How many words our own voice has told of, piece by piece, each with where it ends in the audio."""
     has_unsaid_rest: bool = False
     """Not all of the text was said, however whole the audio was played."""
     cut: Cut | None = None
@@ -151,8 +152,7 @@ class HeardRecord:
         """Replies that the server was asked about, with the instant at which that is given up."""
         self._settled: dict[ItemId, None] = {}
         """Replies whose hearing was settled, or whose text came behind it, since that was asked for last."""
-        self._grounds: dict[ItemId, tuple[tuple[str, ...], bool | None]] = {}
-        """What replies rest on, as far as that was told."""
+        self.grounds = Grounds()
         self.changes = 0
         """How often a text, or what was heard of one, may have changed."""
 
@@ -223,10 +223,10 @@ class HeardRecord:
         reply.cut, reply.source, reply.truncate, reply.retrieved = cut, Source.PENDING, Truncate.SENT, None
         self._asking[cut.item_id] = now_ms + RETRIEVE_PATIENCE_MS
 
-    def voiced(self, item_id: ItemId, text: str, audio_ms: Ms) -> None:
-        """Our own voice told which words a reply's audio holds up to this point."""
+    def voiced(self, item_id: ItemId, words: int, audio_ms: Ms) -> None:
+        """Our own voice told how many words a reply's audio holds up to this point."""
         self.reply(item_id)
-        self._replies[item_id].voiced.append((text, audio_ms))
+        self._replies[item_id].voiced.append((words, audio_ms))
 
     def unsaid_rest(self, item_id: ItemId) -> None:
         """Our own voice has not said all of a reply."""
@@ -240,21 +240,20 @@ class HeardRecord:
             self.cut(Cut(item_id, 0, 0, is_complete=False), now_ms)
             self.give_up(item_id)
 
-    def heard_by(self, item_id: ItemId, cut: Cut) -> str:
-        """What was heard of a reply if it were cut like this."""
-        return _said_by(self._replies[item_id], cut)
+    def words_by(self, item_id: ItemId, cut: Cut) -> int:
+        """How many words of a reply were heard if it were cut like this."""
+        return _words_by(self._replies[item_id], cut)
 
-    def heard_of(self, item_id: ItemId) -> str:
-        """What was heard of a reply, as far as is known."""
-        return self._turn(item_id).heard
+    def words_of(self, item_id: ItemId) -> int:
+        """How many words of a reply were heard, as far as is known; its text may still be to come."""
+        reply = self._replies[item_id]
+        if reply.source in (Source.ALIGNED, Source.ESTIMATED) and reply.cut:
+            return _words_by(reply, reply.cut)
+        return len(self._turn(item_id).heard.split())
 
     def written_of(self, item_id: ItemId) -> str:
         """The text of a reply."""
         return self._replies[item_id].written
-
-    def rests_on(self, item_id: ItemId, topics: tuple[str, ...], *, out_of_domain: bool | None) -> None:
-        """The server told which of the agent's topics a reply rests on, and whether none covers it."""
-        self._grounds[item_id] = topics, out_of_domain
 
     def lost(self, cut: Cut) -> None:
         """The line ended before all that it had played of a reply reached the ear: only ``cut.heard_ms`` did."""
@@ -340,16 +339,10 @@ class HeardRecord:
     def turns(self) -> tuple[Turn, ...]:
         """The transcript so far, in the conversation's order."""
         return tuple(
-            self._grounded(self._turn(item_id))
+            self.grounds.beside(self._turn(item_id))
             for item_id in self._order
             if item_id in self._caller or item_id in self._replies
         )
-
-    def _grounded(self, turn: Turn) -> Turn:
-        if turn.item_id not in self._grounds:
-            return turn
-        topics, out_of_domain = self._grounds[turn.item_id]
-        return replace(turn, cited_topics=topics, out_of_domain=out_of_domain)
 
     def _seen(self, item_id: ItemId) -> None:
         if item_id not in self._order:
@@ -386,7 +379,13 @@ def _shorter(text: str, bound: str | None) -> str:
 
 
 def _said_by(reply: _Reply, cut: Cut) -> str:
-    return aligned(reply.voiced, cut) if reply.voiced else estimate(reply.written, cut)
+    return " ".join(reply.written.split()[: _words_by(reply, cut)])
+
+
+def _words_by(reply: _Reply, cut: Cut) -> int:
+    if reply.voiced:
+        return aligned(reply.written, reply.voiced, cut)
+    return len(estimate(reply.written, cut).split())
 
 
 def _by_our_own_account(reply: _Reply) -> Source:

@@ -102,4 +102,4 @@ class Replies:
         if event.cited or event.out_of_domain is not None:
             topics = tuple(json.loads(event.cited)) if event.cited else ()
             for item_id in items:
-                self._heard.rests_on(item_id, topics, out_of_domain=event.out_of_domain)
+                self._heard.grounds.rests_on(item_id, topics, out_of_domain=event.out_of_domain)

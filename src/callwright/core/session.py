@@ -104,7 +104,7 @@ class Session:
             on.ResponseStarted: replies.began,
             on.AudioReceived: replies.audio,
             on.ReplyWritten: replies.written,
-            on.WordsVoiced: lambda event, _now_ms: self.heard.voiced(event.item_id, event.text, event.audio_ms),
+            on.WordsVoiced: lambda event, _now_ms: self.heard.voiced(event.item_id, event.words, event.audio_ms),
             on.VoiceFailed: own_voice.failed,
             on.ToolCalled: serving.called,
             on.ResponseEnded: replies.ended,

@@ -9,7 +9,8 @@ line            ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓�
 reports         │started  │progress  │stopped: what was heard of it
 ```
 
-Reports tell what the line has played, never what was sent to it. Where a server takes none, a reply that was cut is
+Reports tell what the line has played, never what was sent to it, and in numbers of words: the words themselves are with
+whoever sends them. Where a server takes none, a reply that was cut is
 written anew in its history, as far as it was heard, where that can be done.
 """
 
@@ -39,8 +40,6 @@ FIRST_LOOK_MS: Ms = 100
 """How often it is looked whether a reply is audible: a pulled line tells its position only when asked."""
 PROGRESS_MS: Ms = 500
 """How often it is told how much of a reply was heard."""
-CUT_MARK = "-"
-"""What ends the text of a reply that is written anew."""
 
 
 class Voicing(Enum):
@@ -83,8 +82,6 @@ class _Reply:
     """What it says, in order."""
     is_closed: bool = False
     """Its response has ended, and the voice is through with it."""
-    told: int = 0
-    """How many words were reported as heard."""
     told_ms: Ms = 0
     """When it was reported last."""
     due_ms: Ms | None = None
@@ -178,17 +175,12 @@ class OwnVoice:
     def _voiced(self, reply: _Reply) -> list[ItemId]:
         return [item_id for item_id in reply.items if self._playout.state(item_id) is not None]
 
-    def _text(self, reply: _Reply, now_ms: Ms) -> str:
-        """What was heard of a reply so far."""
-        heard = [self._heard.heard_by(item_id, self._cut_now(item_id, now_ms)) for item_id in self._voiced(reply)]
-        return " ".join(filter(None, heard))
-
     def _progress(self, reply: _Reply, now_ms: Ms) -> None:
         reply.told_ms = now_ms
-        played_ms = sum(self._playout.position_ms(item_id, now_ms) for item_id in self._voiced(reply))
-        words = self._text(reply, now_ms).split()
-        new, reply.told = words[reply.told :], max(reply.told, len(words))
-        self._report(ReportProgress(self._out.next_id(), reply.response_id, played_ms, " ".join(new)))
+        voiced = self._voiced(reply)
+        played_ms = sum(self._playout.position_ms(item_id, now_ms) for item_id in voiced)
+        heard = tuple((item_id, self._heard.words_by(item_id, self._cut_now(item_id, now_ms))) for item_id in voiced)
+        self._report(ReportProgress(self._out.next_id(), reply.response_id, played_ms, heard))
 
     def _cut_now(self, item_id: ItemId, now_ms: Ms) -> Cut:
         is_complete = self._playout.state(item_id) is not Playing.STREAMING
@@ -211,16 +203,16 @@ class OwnVoice:
                 self._restate(item_id)
         if reply.items:
             dropped_ms = sum(map(self._playout.item_ms, self._voiced(reply))) - played_ms
-            text = " ".join(filter(None, map(self._heard.heard_of, reply.items)))
-            self._report(ReportStopped(self._out.next_id(), reply.response_id, played_ms, max(0, dropped_ms), text))
+            heard = tuple((item_id, self._heard.words_of(item_id)) for item_id in reply.items)
+            self._report(ReportStopped(self._out.next_id(), reply.response_id, played_ms, max(0, dropped_ms), heard))
 
     def _restate(self, item_id: ItemId) -> None:
         """Let history hold what was heard of an item that was cut."""
-        heard, written = self._heard.heard_of(item_id), self._heard.written_of(item_id)
-        if len(heard.split()) >= len(written.split()):
+        words, written = self._heard.words_of(item_id), self._heard.written_of(item_id)
+        if written and words >= len(written.split()):
             return
-        if heard:
-            self._out.request(RestateItem(self._out.next_id(), item_id, f"{heard}{CUT_MARK}"))
+        if words:
+            self._out.request(RestateItem(self._out.next_id(), item_id, words))
         self._out.request(DropItem(self._out.next_id(), item_id))
 
     def _report(self, report: ReportAudible | ReportProgress | ReportStopped) -> None:

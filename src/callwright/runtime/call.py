@@ -366,8 +366,10 @@ class Call:
             self._tools.actions.ready()
 
     def _request(self, command: do.Request) -> None:
-        if self._voice is None or self._voice.concerns_server(command):
+        if self._voice is None:
             self._model.request(command)
+        elif self._voice.concerns_server(command):
+            self._model.request(command, self._voice.words_for(command))
 
     def _stop_voice(self, command: do.StopVoice) -> None:
         if self._voice:

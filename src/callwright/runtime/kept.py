@@ -24,7 +24,6 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "CallerTranscribed": ("text",),
     "ReplyWritten": ("text",),
     "ItemRetrieved": ("text",),
-    "WordsVoiced": ("text",),
     "VoiceFailed": ("what",),
     "ToolCalled": ("arguments",),
     "ResponseEnded": ("cited",),
@@ -41,9 +40,6 @@ WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "ConfigureSession": ("more",),
     "CarryMessage": ("text",),
     "CarryCall": ("arguments",),
-    "RestateItem": ("text",),
-    "ReportProgress": ("text",),
-    "ReportStopped": ("text",),
     "HangUp": ("reason",),
     "NoteAnomaly": ("quoted",),
 }

@@ -171,12 +171,15 @@ class ModelSide:
         else:
             self._unsent.append(message)
 
-    def request(self, command: do.Request) -> None:
-        """Send what the core asks of the model. Raises LocalProtocolError for what this provider lacks."""
+    def request(self, command: do.Request, words: str = "") -> None:
+        """Send what the core asks of the model, with the ``words`` that it counts.
+
+        Raises LocalProtocolError for what this provider lacks.
+        """
         if isinstance(command, do.ConfigureSession):
             self.send(encode(self._configured(command)))
             return
-        event = said_to(command)
+        event = said_to(command, words)
         check(self._profile, event)
         self.send(encode(event))
 

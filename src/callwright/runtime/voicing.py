@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final
@@ -37,6 +37,10 @@ VOICE_PATIENCE_MS: Final[Ms] = 5_000
 """How long a voice that has text to say may give nothing."""
 STOP_MS: Final[Ms] = 1_000
 """How long a voice that is stopped at the end of a call may take to end."""
+TEXTS_MAX: Final = 64
+"""How many of the latest texts are kept, for the reports of what was heard of them."""
+CUT_MARK: Final = "-"
+"""What ends the text of a reply that is written anew."""
 _SAMPLE_BYTES: Final = 2
 
 _log = logging.getLogger(__name__)
@@ -50,6 +54,8 @@ class _Text:
         self.given = ""
         """All of it so far."""
         self.is_whole = False
+        self.words = 0
+        """How many words the voice has told of."""
         self.made_bytes = 0
         """Audio that was made of it."""
         self._pieces: deque[str] = deque()
@@ -129,6 +135,10 @@ class VoiceSide:
         self._spoken = {name: tool.spoken for name, tool in tools.items() if tool.spoken}
         self._responses: deque[_Response] = deque()
         """Those that are not over, in order; the first is said."""
+        self._book: dict[ItemId, str] = {}
+        """The latest texts, as far as they have come."""
+        self._told: dict[ResponseId, int] = {}
+        """How many words of each response were reported as heard."""
         self._own: dict[ItemId, None] = {}
         """Items that no server knows."""
         self._task: asyncio.Task[None] | None = None
@@ -157,6 +167,7 @@ class VoiceSide:
         if response is None or not piece:
             return
         response.partial[item_id] = response.partial.get(item_id, "") + piece
+        self._keep(item_id, response.partial[item_id])
         if response.fate is not _Fate.STOPPED:
             text = self._text(response, item_id)
             text.give(piece)
@@ -178,6 +189,9 @@ class VoiceSide:
                 for item_id, begun in list(response.partial.items()):
                     self._written(response, on.ReplyWritten(response.response_id, item_id, begun))
                 response.end = event
+            case on.SpeechStarted():
+                self._tell_partial()
+                self._call.handle(event)
             case on.ModelClosed():
                 self._model_gone()
                 self._call.handle(event)
@@ -207,6 +221,28 @@ class VoiceSide:
                 return item_id not in self._own
         return True
 
+    def words_for(self, command: do.Request) -> str:
+        """The words that a command counts; of progress, those that were not told yet."""
+        match command:
+            case do.RestateItem():
+                return f"{' '.join(self._words([(command.item_id, command.words)]))}{CUT_MARK}"
+            case do.ReportProgress(response_id=response_id, heard=heard):
+                words, told = self._words(heard), self._told.get(response_id, 0)
+                self._told[response_id] = max(told, len(words))
+                return " ".join(words[told:])
+            case do.ReportStopped(response_id=response_id, heard=heard):
+                self._told.pop(response_id, None)
+                return " ".join(self._words(heard))
+        return ""
+
+    def _words(self, heard: Iterable[tuple[ItemId, int]]) -> list[str]:
+        return [word for item_id, count in heard for word in self._book.get(item_id, "").split()[:count]]
+
+    def _keep(self, item_id: ItemId, text: str) -> None:
+        self._book[item_id] = text
+        if len(self._book) > TEXTS_MAX:
+            del self._book[next(iter(self._book))]
+
     async def close(self) -> None:
         """Stop the voice, and wait for it a little. Idempotent."""
         self._responses.clear()
@@ -220,6 +256,13 @@ class VoiceSide:
                 self._call.note("the voice does not stop when its generator is closed; it was left running")
 
     # --- from the one to the other
+
+    def _tell_partial(self) -> None:
+        """What is being said may be cut now: let the core know its text as far as that has come."""
+        if self._responses and not self._responses[0].held:
+            response = self._responses[0]
+            for item_id, begun in response.partial.items():
+                self._call.handle(on.ReplyWritten(response.response_id, item_id, begun))
 
     def _model_gone(self) -> None:
         """No server is there: what it has written whole is said to its end, and whatever else it began is left."""
@@ -255,6 +298,7 @@ class VoiceSide:
         if not event.text.strip() and response.text_of(event.item_id) is None:
             response.empty = event.item_id
             return
+        self._keep(event.item_id, event.text)
         self._tell(response, event)
         if response.fate is _Fate.STOPPED:
             return
@@ -338,8 +382,9 @@ class VoiceSide:
             text.made_bytes += len(said.audio)
             self._call.audio(response.response_id, text.item_id, said.audio)
         if said.text:
+            text.words += len(said.text.split())
             audio_ms = text.made_bytes // _SAMPLE_BYTES * 1000 // self._voice.rate_hz
-            self._call.handle(on.WordsVoiced(text.item_id, said.text, audio_ms))
+            self._call.handle(on.WordsVoiced(text.item_id, text.words, audio_ms))
 
     def _too_late(self, response: _Response, text: _Text) -> None:
         if not text.is_whole:

@@ -66,8 +66,10 @@ class Translator:
         )
 
 
-def said_to(command: do.Request) -> client.ClientEvent:
+def said_to(command: do.Request, words: str = "") -> client.ClientEvent:
     """The client event for a command, ``ConfigureSession`` excepted: its content is the agent's declaration.
+
+    ``words`` are those that a command counts, which are with whoever sends them.
 
     Raises LocalProtocolError for that one.
     """
@@ -101,7 +103,7 @@ def said_to(command: do.Request) -> client.ClientEvent:
             call = items.FunctionCallItem(name=command.name, call_id=command.tool_call_id, arguments=command.arguments)
             return client.ConversationItemCreate(event_id=command.event_id, item=call)
         case do.RestateItem():
-            part = items.ContentPart(type="output_text", text=command.text)
+            part = items.ContentPart(type="output_text", text=words)
             heard = items.MessageItem(role="assistant", content=(part,))
             return client.ConversationItemCreate(
                 event_id=command.event_id, item=heard, previous_item_id=command.item_id
@@ -110,17 +112,17 @@ def said_to(command: do.Request) -> client.ClientEvent:
             return client.ConversationItemDelete(event_id=command.event_id, item_id=command.item_id)
         case do.ReportAudible():
             return client.PolyOutputAudioStarted(event_id=command.event_id, response_id=command.response_id)
-        case do.ReportProgress(event_id, response_id, audio_ms, text):
+        case do.ReportProgress(event_id, response_id, audio_ms):
             return client.PolyOutputAudioDelta(
-                event_id=event_id, response_id=response_id, audio_ms=audio_ms, delta=text
+                event_id=event_id, response_id=response_id, audio_ms=audio_ms, delta=words
             )
-        case do.ReportStopped(event_id, response_id, audio_ms, dropped_ms, text):
+        case do.ReportStopped(event_id, response_id, audio_ms, dropped_ms):
             return client.PolyOutputAudioStopped(
                 event_id=event_id,
                 response_id=response_id,
                 audio_ms=audio_ms,
                 dropped_ms=dropped_ms,
-                spoken_text=text,
+                spoken_text=words,
             )
         case do.ConfigureSession():
             raise LocalProtocolError("a session is configured with profiles.session_update")
