@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from callwright.ids import ItemId
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from callwright.core.heard import Turn
 
 
+@dataclass(slots=True)
 class Grounds:
     """The grounds of the replies of one call."""
 
-    def __init__(self) -> None:
-        self._of: dict[ItemId, tuple[tuple[str, ...], bool | None]] = {}
+    _of: dict[ItemId, tuple[tuple[str, ...], bool | None]] = field(default_factory=dict)
 
     def rests_on(self, item_id: ItemId, topics: tuple[str, ...], *, out_of_domain: bool | None) -> None:
         """The server told of a reply."""
