@@ -43,7 +43,7 @@ def after(rounds: int, take: Taker) -> list[Census]:
 def left_behind(take: Taker) -> list[str]:
     """What there is more of after the third round than after the second."""
     _, before, behind = after(3, take)
-    bounds = {**dict.fromkeys(COUNTED, 0), "objects": 5, "blocks": 500}
+    bounds = {**dict.fromkeys(COUNTED, 0), "objects": 50, "blocks": 500}
     return [name for name, bound in bounds.items() if getattr(behind, name) - getattr(before, name) > bound]
 
 
