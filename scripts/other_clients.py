@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,12 +70,15 @@ from callwright.sim.scenario import Scenario
 from callwright.sim.server import ServerSession
 from callwright.sim.server.websocket import RealtimeServer
 from callwright.sim.world import OURS, Options, Taker, take_call
+from callwright.wire.profiles import Feature
 
 TRACKED: Final[Mapping[str, bool]] = {"openai-agents": False, "openai-agents, marks": True}
 """The other client by name, and whether it is told what the line has played; without, it goes by the clock."""
 QUICK: Final = Path(__file__).parent / "scenarios" / "quick-look-up.yaml"
 """A tool that answers while its holding line is still at the ear."""
-SHOWN: Final = ("check-in", "talk-over", "booking", str(QUICK), "did-it-go-through", "missed-confirmation")
+SHOWN: Final = ("check-in", "talk-over", "booking", str(QUICK), "missed-confirmation")
+APART_S: Final = 0.7
+"""The same happens in each call: what keeps one server busy for a moment is not to fall on all of them at once."""
 FIGURES: Final = (
     "heard_error_ms",
     "unheard_words_in_history",
@@ -176,9 +181,10 @@ class AgentsClient:
 
     async def _reconfigure(self, session: RealtimeSession) -> None:
         """Say again, in a message of our own, what a server that refuses the session's configuration takes of it."""
-        fields = self._agent.model.profile.session_fields
-        if "audio.output" not in fields:
-            tools = [tool.schema(spoken=False) for tool in self._agent.tools.values()]
+        profile = self._agent.model.profile
+        if "audio.output" not in profile.session_fields:
+            spoken = Feature.SPOKEN_ARGUMENTS in profile.features
+            tools = [tool.schema(spoken=spoken) for tool in self._agent.tools.values()]
             update = {"type": "realtime", "instructions": self._agent.instructions, "tools": tools}
             message: Any = {"type": "session.update", "other_data": {"session": update}}
             await session.model.send_event(RealtimeModelSendRawMessage(message=message))
@@ -353,15 +359,16 @@ def _turns(history: Iterable[RealtimeItem]) -> Iterator[Turn]:
 
 
 async def take_beside(
-    scenario: Scenario, seed: int, options: Options, clients: Sequence[str]
+    scenario: Scenario, seed: int, options: Options, clients: Sequence[str], *, apart_s: float = 0
 ) -> tuple[list[CallRecord], list[AgentsClient]]:
     """Play one call for each of these clients, all at once; the records, and the other clients as they are afterwards.
 
-    Each has a server of its own. Raises as ``take_call`` does.
+    Each has a server of its own, and begins so long after the one before. Raises as ``take_call`` does.
     """
     made: list[AgentsClient] = []
 
-    async def one(name: str) -> CallRecord:
+    async def one(number: int, name: str) -> CallRecord:
+        await asyncio.sleep(number * apart_s)
         url = ""
 
         @asynccontextmanager
@@ -377,7 +384,7 @@ async def take_beside(
 
         return await take_call(scenario, seed, name, options, reach, {name: make})
 
-    return list(await asyncio.gather(*map(one, clients))), made
+    return list(await asyncio.gather(*itertools.starmap(one, enumerate(clients)))), made
 
 
 def on_a_line_for(scenario: Scenario, dialect: str) -> Scenario:
@@ -405,11 +412,12 @@ def _cell(calls: Sequence[Sequence[float]]) -> str:
     return ", ".join(f"{value:g}" for value in values) or "-"
 
 
-def cut_replies(client: str, figures: CallFigures) -> Iterator[str]:
-    """What was heard of each reply that was cut, and what is believed of it, as lines of a list."""
+def cut_replies(scenario: str, client: str, figures: CallFigures) -> Iterator[str]:
+    """What was heard of each reply that was cut, and what is believed of it, as rows of a table."""
     for reply in figures.replies:
         if reply.was_cut:
-            yield f'- heard "{reply.heard}"; server "{reply.in_history}"; `{client}` "{reply.in_transcript}"'
+            cells = (f"`{scenario}`", f"`{client}`", reply.heard, reply.in_history, reply.in_transcript)
+            yield f"| {' | '.join(cells)} |"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -423,6 +431,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lag", type=int, metavar="MS", help="hidden lag of the line")
     parser.add_argument("--words", action="store_true", help="print what is believed of each reply that was cut, too")
     asked = parser.parse_args(arguments)
+    packages = ", ".join(f"{name} {version(name)}" for name in ("openai-agents", "openai", "websockets"))
+    print(f"{packages}; dialect {asked.dialect}, seeds 1 to {asked.runs}\n")
     print(f"| scenario | client | {' | '.join(f'`{name}`' for name in FIGURES)} | does not hold |")
     print(f"|{'---|' * (len(FIGURES) + 3)}")
     said: list[str] = []
@@ -431,9 +441,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         scenario = on_a_line_for(plan.scenario, asked.dialect)
         for row in compared(scenario, plan.setup.options, range(1, asked.runs + 1)):
             print(f"| `{scenario.name}` | {row} |", flush=True)
-            said += [line for figures in row.calls for line in cut_replies(row.client, figures)]
+            said += [line for figures in row.calls for line in cut_replies(scenario.name, row.client, figures)]
     if asked.words:
-        print("", *said, sep="\n")
+        print("\n| scenario | client | heard | server's history | client's record |", "|---|---|---|---|---|", sep="\n")
+        print(*dict.fromkeys(said), sep="\n")
     return 0
 
 
@@ -443,7 +454,7 @@ def compared(scenario: Scenario, options: Options, seeds: Iterable[int]) -> list
     calls: dict[str, list[CallFigures]] = {client: [] for client in clients}
     for seed in seeds:
         with asyncio.Runner(loop_factory=fastest_loop()) as runner:
-            records, _ = runner.run(take_beside(scenario, seed, options, clients))
+            records, _ = runner.run(take_beside(scenario, seed, options, clients, apart_s=APART_S))
         for client, record in zip(clients, records, strict=True):
             calls[client].append(measure_call(record, scenario.lines))
     return [Row(client, tuple(each), tuple(_failed(each, scenario))) for client, each in calls.items()]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from scripts.other_clients import QUICK, AgentsClient, on_a_line_for, take_beside
+from scripts.other_clients import FIGURES, QUICK, AgentsClient, Row, cut_replies, on_a_line_for, take_beside
 
 from callwright.apps.hotel import desk
 from callwright.audio.resample import resample
@@ -219,3 +219,22 @@ def test_a_server_that_refuses_the_agents_session_its_configuration_takes_one_in
     assert codes[:2] == ["unsupported_parameter"] * 2
     assert set(codes[2:]) <= {"response_cancel_not_active"}
     assert call.told.count("session.updated") == 1
+
+
+def test_the_table_has_each_value_of_a_figure_once_and_what_did_not_hold() -> None:
+    figures = calls()[1]["openai"].figures
+    client, *cells, failed = str(Row("any", (figures, figures), ("heard", "ended"))).split(" | ")
+    values = dict(zip(FIGURES, cells, strict=True))
+    assert (client, values["goodbye_played"], values["untold_at_hangup"], failed) == (
+        "`any`",
+        "1",
+        "-",
+        "`heard`, `ended`",
+    )
+    assert values["unheard_words_in_history"] == f"{figures.values['unheard_words_in_history'][0]:g}"
+
+
+def test_of_a_reply_that_was_cut_the_table_shows_what_is_believed_of_it() -> None:
+    figures = calls()[1]["polyai"].figures
+    (row,) = cut_replies("quick", "any", figures)
+    assert row.startswith("| `quick` | `any` | One moment, I am")
