@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
+from callwright.audio.formats import AudioFormat, Encoding
 from callwright.ids import ItemId, ToolCallId
 from callwright.sim.elsewhere import JUST_CUT_MS, WireSession
 from callwright.sim.models import AgentSaid, CallerSaid, HistoryItem, SystemNote, ToolAnswered, ToolRequested
@@ -21,6 +22,9 @@ PIECE = (np.sin(np.arange(200 * 24) / 9) * 8_000).astype("<i2").tobytes()
 """200 ms of sound as a server sends it."""
 
 
+LINE = AudioFormat(Encoding.PCM16, 8_000)
+
+
 @dataclass
 class Wire:
     """One connection by hand: what each side says on it, and when."""
@@ -29,9 +33,12 @@ class Wire:
     now_ms: int = 0
     is_over: bool = True
     pace: float = 48.0
+    line_format: AudioFormat = LINE
     session: WireSession = field(init=False)
+    aloud: dict[str, tuple[str, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.aloud = {"look_up": ("holding",)}
         self.session = WireSession(self.profile, self)
 
     def told(self, *events: server.ServerEvent, after_ms: int = 0) -> Wire:
@@ -191,6 +198,12 @@ def test_the_server_s_own_order_and_names_go_before_those_of_first_sight() -> No
     assert wire.session.posted == {"i9"}
 
 
+def test_a_turn_whose_item_is_told_before_it_is_closed_has_no_words_yet() -> None:
+    part = items.ContentPart(type="input_audio")
+    wire = Wire(OPENAI).told(server.ConversationItemAdded(item=items.MessageItem(id="q", role="user", content=(part,))))
+    assert wire.told(server.InputAudioBufferCommitted(item_id="q")).session.unknown == ("q",)
+
+
 def test_the_same_note_twice_is_two_items_in_their_order() -> None:
     note = items.MessageItem(role="system", content=(items.ContentPart(type="input_text", text="It is so."),))
     wire = Wire()
@@ -248,6 +261,68 @@ def test_an_answer_from_before_a_truncate_says_nothing_of_what_that_left() -> No
 def test_an_item_without_a_text_leaves_what_is_left_of_it_unknown() -> None:
     wire = Wire(OPENAI).reply("a", "One two three.").sent(truncate("a", 400)).told(retrieved("a", None))
     assert (text(wire.session), wire.session.unknown) == ([""], ("a",))
+
+
+# --- a voice of the client's own
+
+
+def writes(item_id: str, words: str) -> server.ServerEvent:
+    return server.ResponseOutputTextDone(response_id=f"response of {item_id}", item_id=item_id, text=words)
+
+
+def test_a_written_reply_sounds_as_its_client_says_it() -> None:
+    wire = Wire().told(writes("a", "Yes."), done("a"))
+    wire.session.spoken_by_client(ItemId("a"), bytes(2 * 8 * 300))
+    wire.session.spoken_by_client(ItemId("b"), bytes(2 * 8 * 300))
+    (spoken,) = wire.session.spoken
+    assert (spoken.streamed_ms, spoken.audio_ms, [word.text for word in spoken.words]) == (300, 300, ["Yes."])
+
+
+@pytest.mark.parametrize("is_call_first", [True, False])
+def test_beside_a_call_its_spoken_argument_is_said_which_nobody_writes(is_call_first: bool) -> None:
+    call = server.ResponseFunctionCallArgumentsDone(
+        response_id="response of a", item_id="t", call_id="c1", name="look_up", arguments='{"holding": "One moment."}'
+    )
+    told = [call, writes("a", "")]
+    wire = Wire().told(*(told if is_call_first else told[::-1]), done("a"))
+    wire.session.spoken_by_client(ItemId("a"), bytes(2 * 8 * 300))
+    (spoken,) = wire.session.spoken
+    assert ([word.text for word in spoken.words], spoken.tool) == (["One", "moment."], "look_up")
+
+
+def test_a_report_that_less_was_heard_is_a_cut_and_one_of_all_is_none() -> None:
+    for heard, cuts in (("One two", [Truncation(ItemId("a"), 700, 0, is_refused=False)]), ("One two three.", [])):
+        wire = Wire().told(writes("a", "One two three."), done("a"))
+        stopped = client.PolyOutputAudioStopped(
+            response_id="response of a", audio_ms=700, dropped_ms=0, spoken_text=heard
+        )
+        wire.sent(stopped)
+        assert wire.session.truncations == cuts
+        assert wire.session.unknown == tuple(cut.item_id for cut in cuts)
+
+
+def test_a_written_reply_is_audible_while_its_client_says_so() -> None:
+    wire = Wire().told(writes("a", "One two three."), done("a"), speaks())
+    wire.sent(client.PolyOutputAudioStarted(response_id="response of a")).told(speaks(), after_ms=500)
+    stopped = client.PolyOutputAudioStopped(response_id="response of a", audio_ms=9, dropped_ms=0, spoken_text="One")
+    wire.sent(stopped, after_ms=500).told(speaks(), after_ms=JUST_CUT_MS)
+    assert [each.at_ms for each in wire.session.confirmations] == [500]
+
+
+def test_what_a_client_puts_in_the_place_of_a_written_reply_is_what_was_heard_of_it() -> None:
+    wire = Wire(OPENAI).told(writes("a", "One two three."), done("a"))
+    said = items.MessageItem(role="assistant", content=(items.ContentPart(type="output_text", text="One-"),))
+    wire.sent(client.ConversationItemCreate(previous_item_id="a", item=said))
+    wire.told(server.ConversationItemDeleted(item_id="a"))
+    assert wire.session.history == (AgentSaid(ItemId("a"), "One-", is_cut=True),)
+    sound = wire.session.spoken[0].sound
+    assert sound is not None
+    assert (sound.is_restated, sound.is_whole) == (True, False)
+
+
+def test_a_written_reply_that_is_taken_back_altogether_is_in_no_history() -> None:
+    wire = Wire(OPENAI).told(writes("a", "One two three."), done("a"), server.ConversationItemDeleted(item_id="a"))
+    assert (wire.session.history, wire.session.unknown) == ((), ())
 
 
 # --- the end

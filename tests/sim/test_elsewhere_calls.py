@@ -87,10 +87,11 @@ def played(
     *,
     drops_at_ms: int | None = None,
     audit: bool = False,
+    voice: str | None = None,
     **server: int,
 ) -> Both:
     """A call in virtual time: whatever it is judged by went over the wire."""
-    call, options = scenario(name), Options(dialect=dialect, audit=audit)
+    call, options = scenario(name), Options(dialect=dialect, audit=audit, voice=voice)
     if drops_at_ms is not None:
         call = replace(call, connection=replace(call.connection, drops_at_ms=(drops_at_ms,)))
     sessions: list[Sessions] = []
@@ -98,7 +99,7 @@ def played(
     def serve(_place: object) -> Elsewhere:
         settings = replace(options, server=server)
         sessions.append(Sessions(lambda rng: make_session(call, 3, settings, rng=rng), 3))
-        return Elsewhere(MemoryConnector(sessions[-1].next), PROFILES[dialect])
+        return Elsewhere(MemoryConnector(sessions[-1].next), PROFILES[dialect], tools_of(call.agent))
 
     wire = run_virtual(take_call_at(call, 3, client, options, serve))
     book = sessions[-1]
@@ -272,6 +273,19 @@ def test_such_a_call_is_shown_and_handed_on_like_any_other() -> None:
     assert "heard_words_missing" in told["estimated"]
     assert went_as_expected([run], ("heard",))
     assert unshown_reason("check-in", [run, run], ("recaps",)) is None
+
+
+@pytest.mark.parametrize("call", [("wrong-card", "polyai"), ("talk-over", "openai")], ids=" ".join)
+def test_what_a_client_says_by_its_own_voice_is_judged_like_what_a_server_says(call: tuple[str, str]) -> None:
+    both = played(*call, voice="own")
+    assert [(item.item_id, item.tool) for item in both.wire.spoken] == [
+        (item.item_id, item.tool) for item in both.book.spoken
+    ]
+    wire, book = both.figures
+    for name in ("heard_ms", "unheard_words_in_transcript", "unheard_words_in_history", "yield_latency_ms", "goodbyes"):
+        assert wire.values[name] == pytest.approx(book.values[name], abs=5), name
+    assert (wire.values.get("heard_error_ms") or [0])[0] <= book.values["heard_error_ms"][0]
+    assert wire.void is None
 
 
 # --- over a socket

@@ -208,7 +208,7 @@ def _heard_error(call: HeardCall) -> Values:
     return [
         round(abs(sent.get(reply.item.item_id, reply.item.streamed_ms) - reply.played.ms))
         for reply in call.replies
-        if reply.item.item_id in sent or (reply.was_cut and not reply.outlasted_call)
+        if reply.item.item_id in sent or (reply.was_cut and not reply.outlasted_call and not reply.is_restated)
     ]
 
 

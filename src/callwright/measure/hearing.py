@@ -90,6 +90,11 @@ class Reply:
         return self.item.audio_ms - self.played.ms >= FRAME_MS
 
     @property
+    def is_restated(self) -> bool:
+        """Whether the client told the server by words what was heard of it, so that no length can be wrong."""
+        return self.item.sound is not None and self.item.sound.is_restated
+
+    @property
     def lines(self) -> list[tuple[str, int]]:
         """For each word the recorded line that it is from, and its number there; none of a reply that is no line."""
         return [(clip.line.id, n) for clip in self.clips for n in range(clip.first_word, clip.end_word)]

@@ -16,53 +16,69 @@ the reply calls none.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 import numpy as np
 
 from callwright.audio.encodings import DECODE
-from callwright.audio.formats import parse_format
+from callwright.audio.formats import AudioFormat, parse_format
 from callwright.errors import AudioFormatError, RemoteProtocolError
 from callwright.ids import ItemId, Ms, ToolCallId
 from callwright.sim.audit import connect_asking
-from callwright.sim.models import AgentSaid, CallerSaid, HistoryItem, SystemNote, ToolAnswered, ToolRequested
+from callwright.sim.models import AgentSaid, HistoryItem, ToolRequested
 from callwright.sim.placing import pace_of, place_words, whole_ms
 from callwright.sim.record import Confirmation, SpokenItem, Streamed, Truncation
 from callwright.sim.sessions import ServerBook
+from callwright.sim.wirehistory import WireHistory, arguments_of, text_of
 from callwright.wire import client, items, server
 from callwright.wire.codec import decode_client, decode_server, encode, wire_type
 
 if TYPE_CHECKING:
     from callwright.core.ports import Connector, ModelConnection, ModelSink
+    from callwright.declare.tools import Tool
     from callwright.sim.line import SimulatedLine
     from callwright.wire.objects import AnySession, Response
     from callwright.wire.profiles import Profile
 
 JUST_CUT_MS: Final[Ms] = 250
 """A reply that was cancelled so shortly before the caller is told to speak was cut by him: the order is not fixed."""
+REPORT_LASTS_MS: Final[Ms] = 3_000
+"""So long behind a report of the client's own voice a written reply is believed to be audible."""
 _MARK: Final = "elsewhere_"
-_FRONT: Final = "root"
+
+
+class Fate(Enum):
+    """What became of a reply on the wire."""
+
+    UNDER_WAY = auto()
+    WHOLE = auto()
+    CUT = auto()
+    """The server ended it early, or its client did not say all of it."""
+    RESTATED = auto()
+    """The client put what was heard of it in its place, or took it back."""
 
 
 @dataclass(slots=True)
 class _Reply:
-    """A spoken reply as it came."""
+    """A reply as it came: spoken, or written for the client to speak."""
 
     item_id: ItemId
     response_id: str
     started_ms: Ms
     audio: bytearray
+    format: AudioFormat
+    is_written: bool = False
+    """The client has a voice of its own: the audio is what the line was handed of it."""
     pieces: str = ""
     """Its text so far, of a server that tells it in pieces."""
     text: str | None = None
     """Its whole text; None while that has not come."""
-    is_over: bool = False
-    is_cut: bool = False
-    """The server ended it early."""
+    fate: Fate = Fate.UNDER_WAY
     kept: str | None = None
     """The text that history has of it since it was cut last, as the server told when it was asked."""
 
@@ -70,95 +86,23 @@ class _Reply:
     def written(self) -> str:
         return self.pieces if self.text is None else self.text
 
+    @property
+    def streamed_ms(self) -> Ms:
+        return self.format.ms_of(len(self.audio))
 
-class _History:
-    """The conversation's items, in the order that the server tells, or else in that of their first sight."""
+    @property
+    def sound(self) -> Streamed:
+        whole = len(self.audio) // self.format.sample_bytes * self.format.sample_bytes
+        samples = np.array(DECODE[self.format.encoding](bytes(self.audio[:whole])), np.int16)
+        return Streamed(self.format.rate_hz, samples, self.fate is Fate.WHOLE, self.fate is Fate.RESTATED)
 
-    def __init__(self) -> None:
-        self.items: dict[str, HistoryItem] = {}
-        self.posted: dict[str, str | None] = {}
-        """The client's items, by the event that brought each."""
-        self.wordless: dict[ItemId, None] = {}
-        """The caller's turns whose words were not told."""
-        self._order: list[str] = []
-        self._unnamed: dict[str, None] = {}
-        """The client's items whose names the server did not tell yet."""
+    @property
+    def is_over(self) -> bool:
+        return self.fate is not Fate.UNDER_WAY
 
-    def __iter__(self) -> Iterator[HistoryItem]:
-        return (self.items[item_id] for item_id in self._order)
-
-    def put(self, item: HistoryItem, after: str | None = None) -> None:
-        """Enter an item, or change it; without ``after`` it stands where it stood, or at the end."""
-        self.items[item.item_id] = item
-        if item.item_id in self._order:
-            if after is None or after == item.item_id:
-                return
-            self._order.remove(item.item_id)
-        known = after is not None and after in self._order
-        at = 0 if after == _FRONT else self._order.index(after) + 1 if known and after else len(self._order)
-        self._order.insert(at, item.item_id)
-
-    def drop(self, item_id: str) -> None:
-        """Take an item out."""
-        if item_id in self.items:
-            del self.items[item_id]
-            self._order.remove(item_id)
-            self.wordless.pop(ItemId(item_id), None)
-            self._unnamed.pop(item_id, None)
-
-    def turn(self, item_id: str, text: str | None = None, after: str | None = None) -> None:
-        """The caller's turn is told, or its words are."""
-        name = ItemId(item_id)
-        if text is not None:
-            self.wordless.pop(name, None)
-            self.put(CallerSaid(name, text), after)
-        elif item_id in self.items:
-            self.put(self.items[item_id], after)
-        else:
-            self.wordless[name] = None
-            self.put(CallerSaid(name, ""), after)
-
-    def post(self, event: client.ConversationItemCreate) -> None:
-        """The client puts an item in: it stands there unless that is refused."""
-        item = _posted(event.item, event.item.id or f"posted {len(self.posted) + 1}")
-        if item is not None:
-            self.posted[item.item_id] = event.event_id
-            if event.item.id is None:
-                self._unnamed[item.item_id] = None
-            after = None if isinstance(event.previous_item_id, msgspec.UnsetType) else event.previous_item_id
-            self.put(item, after)
-
-    def refused(self, event_id: str) -> None:
-        """The server refused what this event asked for."""
-        for item_id in [item_id for item_id, brought in self.posted.items() if brought == event_id]:
-            del self.posted[item_id]
-            self.drop(item_id)
-
-    def added(self, told: items.Item, after: str | None) -> None:
-        """The server tells that an item stands behind another one."""
-        if told.id is None:
-            return
-        if told.id not in self.items:
-            self._rename(told)
-        item = self.items.get(told.id) or _posted(told, told.id)
-        if isinstance(told, items.FunctionCallItem) and told.id not in self.items:
-            return  # it is still empty
-        if item is not None:
-            self.put(item, after)
-
-    def _rename(self, told: items.Item) -> None:
-        """A client's item has its name from the server."""
-        assert told.id is not None
-        named = _posted(told, told.id)
-        for item_id in self._unnamed:
-            item = self.items[item_id]
-            if named is not None and replace(item, item_id=named.item_id) == named:
-                del self._unnamed[item_id]
-                self.items[told.id] = named
-                self._order[self._order.index(item_id)] = told.id
-                del self.items[item_id]
-                self.posted[told.id] = self.posted.pop(item_id)
-                return
+    @property
+    def is_cut(self) -> bool:
+        return self.fate in (Fate.CUT, Fate.RESTATED)
 
 
 class Call(Protocol):
@@ -175,6 +119,14 @@ class Call(Protocol):
     @property
     def pace(self) -> float:
         """What its words are placed by where no audio tells."""
+
+    @property
+    def line_format(self) -> AudioFormat:
+        """What its line is handed audio in."""
+
+    @property
+    def aloud(self) -> Mapping[str, Sequence[str]]:
+        """The spoken arguments of the agent's tools, by tool."""
 
 
 class WireSession:
@@ -195,7 +147,9 @@ class WireSession:
         self._sent_ms = 0.0
         self._audible_until_ms: Ms = 0
         self._cut_ms: Ms = -JUST_CUT_MS
-        self._history = _History()
+        self._history = WireHistory()
+        self._beside: dict[str, str] = {}
+        """What a call wants said, by response."""
         self._truncates: dict[str, int] = {}
         """The number of each truncate, by the event that brought it."""
         self._asked: dict[str, bool] = {}
@@ -224,7 +178,7 @@ class WireSession:
     @property
     def sounds(self) -> Iterator[tuple[str, Streamed]]:
         """Text and audio of every reply."""
-        return ((reply.written, self._sound(reply)) for reply in self.replies.values())
+        return ((self._text(reply), reply.sound) for reply in self.replies.values())
 
     @property
     def spoken(self) -> tuple[SpokenItem, ...]:
@@ -233,37 +187,33 @@ class WireSession:
         return tuple(self._spoken(reply, pace) for reply in self.replies.values())
 
     def _spoken(self, reply: _Reply, pace: float) -> SpokenItem:
-        sound = self._sound(reply)
-        words = place_words(reply.written, sound, pace)
+        sound = reply.sound
+        words = place_words(self._text(reply), sound, pace)
         return SpokenItem(
             item_id=reply.item_id,
             started_ms=reply.started_ms,
             words=words,
             clips=(),
             audio_ms=whole_ms(words, sound),
-            streamed_ms=self._streamed_ms(reply),
+            streamed_ms=reply.streamed_ms,
             tool=self.tools.get(reply.response_id),
             sound=sound,
         )
 
-    def _sound(self, reply: _Reply) -> Streamed:
-        whole = len(reply.audio) // self._format.sample_bytes * self._format.sample_bytes
-        samples = np.array(DECODE[self._format.encoding](bytes(reply.audio[:whole])), np.int16)
-        return Streamed(self._format.rate_hz, samples, is_whole=reply.is_over and not reply.is_cut)
-
-    def _streamed_ms(self, reply: _Reply) -> Ms:
-        return self._format.ms_of(len(reply.audio))
+    def _text(self, reply: _Reply) -> str:
+        """Its whole text; of what a client says beside a call, and nobody writes, the call's spoken argument."""
+        return reply.written or (self._beside.get(reply.response_id, "") if reply.is_written else "")
 
     def _is_cut(self, reply: _Reply) -> bool:
         """Whether history holds less of a reply than was written: the server ended it, or did what a client asked."""
-        end_ms = self._streamed_ms(reply)
+        end_ms = reply.streamed_ms
         asked = [each for each in self.truncations if each.item_id == reply.item_id and not each.is_refused]
         return reply.is_cut or any(each.audio_end_ms < end_ms for each in asked)
 
     def _said(self, reply: _Reply) -> AgentSaid:
         if self._is_cut(reply):
             return AgentSaid(reply.item_id, reply.kept or "", is_cut=True)
-        return AgentSaid(reply.item_id, reply.written)
+        return AgentSaid(reply.item_id, self._text(reply))
 
     # --- asking at the end
 
@@ -305,7 +255,7 @@ class WireSession:
         """Nothing more comes: an open reply ends here."""
         for reply in self.replies.values():
             if not reply.is_over:
-                reply.is_over = reply.is_cut = True
+                reply.fate = Fate.CUT
 
     # --- what the client sends
 
@@ -324,6 +274,10 @@ class WireSession:
                 self._history.post(event)
             case client.ConversationItemTruncate():
                 self._truncated(event)
+            case client.PolyOutputAudioStarted() | client.PolyOutputAudioDelta():
+                self._audible_until_ms = self._call.now_ms + REPORT_LASTS_MS
+            case client.PolyOutputAudioStopped():
+                self._stopped(event)
             case _:
                 pass
 
@@ -343,6 +297,22 @@ class WireSession:
         if event.item_id in self.replies:
             self.replies[event.item_id].kept = None
 
+    def _stopped(self, event: client.PolyOutputAudioStopped) -> None:
+        """The client's own voice is silent, and it tells what was heard of the reply."""
+        now_ms = self._call.now_ms
+        for reply in [each for each in self.replies.values() if each.response_id == event.response_id]:
+            if len(event.spoken_text.split()) < len(self._text(reply).split()):
+                reply.fate = Fate.CUT
+                self.truncations.append(Truncation(reply.item_id, event.audio_ms, now_ms, is_refused=False))
+                self._cut_ms = now_ms
+        self._audible_until_ms = now_ms
+
+    def spoken_by_client(self, item_id: ItemId, audio: bytes) -> None:
+        """The line was handed audio: of a written reply it is the client's own voice."""
+        reply = self.replies.get(item_id)
+        if reply is not None and reply.is_written:
+            reply.audio += audio
+
     # --- what the server sends
 
     def heard(self, message: bytes | str) -> None:
@@ -358,7 +328,10 @@ class WireSession:
                 self.replies[event.item_id].pieces += event.delta
             case server.ResponseOutputAudioTranscriptDone():
                 self._written(event.item_id, event.transcript)
+            case server.ResponseOutputTextDelta():
+                self._writes(event.item_id, event.response_id, event.delta)
             case server.ResponseOutputTextDone():
+                self._writes(event.item_id, event.response_id, "")
                 self._written(event.item_id, event.text)
             case server.ResponseOutputItemAdded(item=items.FunctionCallItem(id=str(item_id), name=name)):
                 self.tools[item_id] = name
@@ -385,7 +358,7 @@ class WireSession:
             case server.ConversationItemAdded():
                 self._history.added(event.item, event.previous_item_id)
             case server.ConversationItemDeleted():
-                self._history.drop(event.item_id)
+                self._deleted(event.item_id)
             case server.ConversationItemRetrieved(item=items.MessageItem(id=str(item_id)) as item):
                 self._retrieved(item_id, item)
             case _:
@@ -393,37 +366,46 @@ class WireSession:
 
     def _audio(self, event: server.ResponseOutputAudioDelta) -> None:
         now_ms = self._call.now_ms
-        reply = self.replies.get(event.item_id)
-        if reply is None:
-            reply = _Reply(ItemId(event.item_id), event.response_id, now_ms, bytearray())
-            self.replies[event.item_id] = reply
-            self._history.put(AgentSaid(reply.item_id, ""))
-        before_ms = self._streamed_ms(reply)
+        reply = self._begun(event.item_id, event.response_id, self._format)
+        before_ms = reply.streamed_ms
         reply.audio += event.delta
         played_ms = max(now_ms, self._audible_until_ms) if before_ms else now_ms
-        self._audible_until_ms = played_ms + self._streamed_ms(reply) - before_ms
+        self._audible_until_ms = played_ms + reply.streamed_ms - before_ms
+
+    def _writes(self, item_id: str, response_id: str, text: str) -> None:
+        reply = self._begun(item_id, response_id, self._call.line_format)
+        reply.is_written = True
+        reply.pieces += text
+
+    def _begun(self, item_id: str, response_id: str, audio_format: AudioFormat) -> _Reply:
+        if item_id not in self.replies:
+            reply = _Reply(ItemId(item_id), response_id, self._call.now_ms, bytearray(), audio_format)
+            self.replies[item_id] = reply
+            self._history.put(AgentSaid(reply.item_id, ""))
+        return self.replies[item_id]
 
     def _written(self, item_id: str, text: str) -> None:
         if item_id in self.replies:
             self.replies[item_id].text = text
-        else:
-            self._history.put(AgentSaid(ItemId(item_id), text))
 
     def _called(self, event: server.ResponseFunctionCallArgumentsDone) -> None:
         name = event.name or self.tools.get(event.item_id, "")
         self.tools.setdefault(event.response_id, name)
         call_id = ToolCallId(event.call_id)
-        self._history.put(ToolRequested(ItemId(event.item_id), call_id, name, _arguments(event.arguments)))
+        arguments = arguments_of(event.arguments)
+        self._history.put(ToolRequested(ItemId(event.item_id), call_id, name, arguments))
+        beside = " ".join(arguments[each] for each in self._call.aloud.get(name, ()) if each in arguments)
+        self._beside[event.response_id] = beside
 
     def _done(self, response: Response) -> None:
         """A response has ended: what of it did not come to its own end was cut."""
         ended = {item.id: item.status for item in response.output or ()}
         for reply in self.replies.values():
             if reply.response_id == response.id and not reply.is_over:
-                reply.is_over = True
-                reply.is_cut = (ended.get(reply.item_id) or response.status or "completed") != "completed"
+                became = ended.get(reply.item_id) or response.status or "completed"
+                reply.fate = Fate.WHOLE if became == "completed" else Fate.CUT
         for item in response.output or ():
-            late = _text(item) if isinstance(item, items.MessageItem) and item.id in self.replies else None
+            late = text_of(item) if isinstance(item, items.MessageItem) and item.id in self.replies else None
             if late and item.id and not self.replies[item.id].written:
                 self.replies[item.id].text = late
         now_ms = self._call.now_ms
@@ -436,10 +418,20 @@ class WireSession:
         if now_ms < self._audible_until_ms or now_ms - self._cut_ms < JUST_CUT_MS:
             self.confirmations.append(Confirmation(round(now_ms - self._sent_ms) + audio_start_ms, now_ms))
 
+    def _deleted(self, item_id: str) -> None:
+        """An item is gone; of a written reply, what the client put behind it takes its place."""
+        reply = self.replies.get(item_id)
+        gone = item_id
+        if reply is not None and reply.is_written:
+            said = self._history.behind(item_id)
+            reply.kept, reply.fate = said.text if said else "", Fate.RESTATED
+            gone = said.item_id if said else item_id
+        self._history.drop(gone)
+
     def _retrieved(self, item_id: str, item: items.MessageItem) -> None:
         if item_id in self._asked:
             self._asked[item_id] = True
-        text = _text(item)
+        text = text_of(item)
         reply = self.replies.get(item_id)
         if reply is not None and reply.is_over:
             reply.kept = text
@@ -465,10 +457,12 @@ class Elsewhere(ServerBook[WireSession]):
     longest_session_ms = None
     shown = ()
 
-    def __init__(self, connector: Connector, profile: Profile) -> None:
+    def __init__(self, connector: Connector, profile: Profile, tools: Mapping[str, Tool]) -> None:
+        """``tools`` are the agent's."""
         super().__init__()
         self._connector = connector
         self._profile = profile
+        self.aloud = {name: tool.spoken for name, tool in tools.items()}
         self._line: SimulatedLine
         self._connections: list[_Tapped] = []
 
@@ -481,6 +475,7 @@ class Elsewhere(ServerBook[WireSession]):
     async def reach(self, line: SimulatedLine) -> AsyncIterator[Connector]:
         """Connections on this line's clock; none is left open behind."""
         self._line = line
+        line.watch(self._handed)
         try:
             yield self
         finally:
@@ -523,6 +518,15 @@ class Elsewhere(ServerBook[WireSession]):
         return self._line.ended_ms is not None
 
     @property
+    def line_format(self) -> AudioFormat:
+        """What the line is handed audio in."""
+        return self._line.output_format
+
+    def _handed(self, item_id: ItemId, audio: bytes) -> None:
+        for session in self._all:
+            session.spoken_by_client(item_id, audio)
+
+    @property
     def pace(self) -> float:
         """How long a letter takes in its whole replies."""
         return pace_of(sound for session in self._all for sound in session.sounds)
@@ -544,36 +548,3 @@ class _Tapped:
         """Ask what is still unknown, and end the connection; idempotent."""
         await self._connection.close()
         self._session.closed()
-
-
-def _posted(item: items.Item, item_id: str) -> HistoryItem | None:
-    """What an item that is whole means to the model; None for what is no part of the conversation here."""
-    name = ItemId(item_id)
-    match item:
-        case items.MessageItem(role="system"):
-            return SystemNote(name, _text(item) or "")
-        case items.MessageItem(role="user"):
-            return CallerSaid(name, _text(item) or "")
-        case items.MessageItem(role="assistant"):
-            return AgentSaid(name, _text(item) or "")
-        case items.FunctionCallItem():
-            return ToolRequested(name, ToolCallId(item.call_id or ""), item.name, _arguments(item.arguments))
-        case items.FunctionCallOutputItem():
-            return ToolAnswered(name, ToolCallId(item.call_id), item.output)
-    return None
-
-
-def _text(item: items.MessageItem) -> str | None:
-    """What a message says; None where it holds no text at all."""
-    texts = [part.transcript if part.transcript is not None else part.text for part in item.content]
-    known = [text for text in texts if text is not None]
-    return " ".join(known).strip() if known else None
-
-
-def _arguments(text: str) -> dict[str, str]:
-    """A call's arguments as texts; none where they are no JSON object."""
-    try:
-        told = msgspec.json.decode(text or "{}", type=dict[str, object])
-    except msgspec.MsgspecError:
-        return {}
-    return {name: value if isinstance(value, str) else str(value) for name, value in told.items()}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -216,6 +216,10 @@ class SimulatedLine:
             ripe_ms = self.now_ms + self._settings.hidden_lag_ms if self._settings.hidden_lag_ms else 0
             self._outbox.put(item_id, generation, audio, ripe_ms)
 
+    def watch(self, watcher: Callable[[ItemId, bytes], None]) -> None:
+        """Have somebody told of all audio that is handed over, as it comes."""
+        self._outbox.watcher = watcher
+
     def mark(self, mark_id: MarkId) -> None:
         """Queue a mark; it comes back at once where nothing is queued. Raises LineFailed on a speaker."""
         if self.reports is not PlayedReports.MARKS:
@@ -314,6 +318,7 @@ class _Outbox:
         self._handed: dict[ItemId, int] = {}
         self._played: dict[tuple[ItemId, int], int] = {}
         self._marks = 0
+        self.watcher: Callable[[ItemId, bytes], None] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -322,6 +327,8 @@ class _Outbox:
 
     def put(self, item_id: ItemId, generation: int, audio: bytes, ripe_ms: Ms) -> None:
         """Queue audio that can be taken from ``ripe_ms`` on."""
+        if self.watcher is not None:
+            self.watcher(item_id, audio)
         position = self._handed.get(item_id, 0)
         self._handed[item_id] = position + len(audio)
         self._queue.append(_Piece(item_id, generation, position, audio, ripe_ms))

@@ -20,6 +20,7 @@ from callwright.core.ports import Connector
 from callwright.errors import UsageError
 from callwright.runtime.connect import connector
 from callwright.runtime.endpoint import Endpoint
+from callwright.sim.agents import tools_of
 from callwright.sim.elsewhere import Elsewhere
 from callwright.sim.line import SimulatedLine
 from callwright.sim.record import CallRecord
@@ -86,7 +87,8 @@ async def take_elsewhere(
     if options.voice is not None:
         raise UsageError("a model that is not ours writes what no line is recorded of: leave out --voice")
     options = replace(options, dialect=profile.name)
-    return await take_call_at(scenario, seed, client, options, lambda _place: Elsewhere(connector, profile))
+    tools = tools_of(scenario.agent)
+    return await take_call_at(scenario, seed, client, options, lambda _place: Elsewhere(connector, profile, tools))
 
 
 @asynccontextmanager

@@ -39,6 +39,8 @@ class Streamed:
     samples: NDArray[np.int16]
     is_whole: bool
     """Whether it is all of the reply; one that the server cut has more text than audio."""
+    is_restated: bool = False
+    """The client told what was heard of it by words, and by no length."""
 
 
 class Tells(Enum):
