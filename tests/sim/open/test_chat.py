@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
+from openai import AsyncOpenAI
 from tests.sim.open.standin import ANSWERS, HOLDING, KEY, MODEL, RecordedVoice, StandInChat
 
 from callwright.apps.hotel import desk
@@ -18,6 +20,7 @@ from callwright.ids import ItemId
 from callwright.sim.http import MemoryTransport
 from callwright.sim.models import CallerSaid, ToolRequest
 from callwright.sim.open.chat import ANSWER_BYTES_MAX, ChatEndpoint, ChatThinker
+from callwright.sim.open.messages import request
 from callwright.sim.server.errands import Failed, MakeReply, Piece
 from callwright.sim.vloop import run_virtual
 from callwright.wire.objects import ResponseParams, Session
@@ -191,3 +194,31 @@ def test_an_endpoint_that_cannot_be_used_is_named_before_a_call(make: Callable[[
 @pytest.mark.parametrize("url", ["http://h/v1", "http://h/v1/", "http://h/v1/chat/completions"])
 def test_the_address_may_end_where_it_is_usually_written_down(url: str) -> None:
     assert ChatEndpoint(url, "m").address == "http://h/v1/chat/completions"
+
+
+@pytest.mark.parametrize("text", ["checking", "My name is Okafor."])
+def test_the_official_client_reads_the_stand_in_as_we_do(text: str) -> None:
+    """So what is read here is the protocol, and not a habit of the stand-in's."""
+    chat = StandInChat()
+    body = request(wanted(text), MODEL)
+
+    async def official() -> tuple[str, list[dict[str, str]]]:
+        transport = MemoryTransport({"chat.test": chat.handle})
+        async with AsyncOpenAI(
+            api_key=KEY, base_url="http://chat.test/v1", http_client=httpx.AsyncClient(transport=transport)
+        ) as client:
+            said, calls = "", list[dict[str, str]]()
+            async for event in await client.chat.completions.create(**body):
+                for choice in event.choices:
+                    said += choice.delta.content or ""
+                    for piece in choice.delta.tool_calls or ():
+                        if piece.id:
+                            calls.append({"name": piece.function.name, "arguments": ""})
+                        calls[-1]["arguments"] += piece.function.arguments
+            return said, calls
+
+    said, calls = run_virtual(official())
+    parts = parts_of(StandInChat(), text)
+    ours = [part for part in parts if isinstance(part, ToolRequest)]
+    assert [(each["name"], json.loads(each["arguments"])) for each in calls] == [(p.name, p.arguments) for p in ours]
+    assert said == ("" if calls else " ".join(texts(parts)))
