@@ -31,7 +31,7 @@ from websockets.http11 import Request, Response
 
 from callwright.audio.dtmf import tones
 from callwright.audio.encodings import DECODE, ENCODE
-from callwright.audio.formats import FRAME_MS, PCM, PCM16_24K, Encoding
+from callwright.audio.formats import FRAME_MS, PCM16_24K, Encoding
 from callwright.core.plan import Ending
 from callwright.errors import UsageError
 from callwright.ids import ItemId, MarkId, Ms
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 PATH: Final = "/audio"
 FORMAT: Final = PCM16_24K
 VERSION: Final = 1
+KEYS: Final = ItemId("keys")
+"""The name of the tones of keys on the line."""
 MESSAGE_BYTES_MAX: Final = 1024 * 1024
 """A longer message of the client ends the call: 20 s of audio."""
 UNREAD_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -260,16 +262,14 @@ class AudioSocket:
         self._handed_ms += FORMAT.ms_of(len(audio))
         if self._handed_ms > UNPLAYED_MS_MAX + self._line.now_ms - self._empty_ms:
             return f"expected at most {UNPLAYED_MS_MAX} ms of audio ahead of what was played"
-        self._hand_on(DECODE[Encoding.PCM16](audio))
+        for item_id, samples in self._replies.handed(DECODE[Encoding.PCM16](audio)):
+            self._line.play(item_id, 0, ENCODE[Encoding.PCM16](samples))
         return None
 
     def _press(self, keys: str) -> str | None:
         try:
-            self._hand_on(tones(keys, FORMAT.rate_hz))
+            pressed = tones(keys, FORMAT.rate_hz)
         except UsageError as problem:
             return str(problem)
+        self._line.play(KEYS, 0, ENCODE[Encoding.PCM16](pressed))
         return None
-
-    def _hand_on(self, audio: PCM) -> None:
-        for item_id, samples in self._replies.handed(audio):
-            self._line.play(item_id, 0, ENCODE[Encoding.PCM16](samples))

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from callwright.sim.scenario import Scenario
     from callwright.sim.server import ServerSession
 
+STRANGE_MS: Final[Ms] = 500
+"""So much sound that belongs to no reply is told of: a beep or a breath is shorter."""
 TERMINATED: Final = 128 + signal.SIGTERM
 
 
@@ -206,10 +208,12 @@ class _Call:
 
     def taken(self, record: CallRecord) -> TakenCall:
         """The call with what was heard by replies, and with the server's instants on its own clock."""
-        since_ms = self._opened_ms
+        since_ms, strange_ms = self._opened_ms, self._replies.strange_ms
+        strange = f"{strange_ms} ms of what the client played are part of no reply: nothing of them is judged"
         return TakenCall(
             replace(
                 record,
+                anomalies=(*record.anomalies, *([strange] if strange_ms >= STRANGE_MS else [])),
                 tells=Tells.HEARD if self._has_transcript else Tells.NOTHING,
                 has_witness=self._desk is None or bool(self._desk.book.entries),
                 ear=self._replies.spans(record.ear),

@@ -26,7 +26,7 @@ import numpy as np
 
 from callwright.audio.formats import FRAME_MS, PCM
 from callwright.audio.resample import Resampler
-from callwright.ids import ItemId, Samples
+from callwright.ids import ItemId, Ms, Samples
 from callwright.sim.record import EarSpan
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _BEGINS = 0.9
 _SURE = 0.98
 """Likeness of what is the same to the sample: a vowel is like itself a period later, but not so much."""
 _NEAR = 12 * _PER_MS
-_FOUND = 0.92
+_FOUND = 0.95
 """Likeness by which a query is found anywhere."""
 _EQUAL = 0.02
 """Two places that differ by less in likeness sound the same."""
@@ -61,8 +61,9 @@ _DOUBT = 240 * _PER_MS
 """For so long a reply may sound like something else, and go on."""
 _BEGINNING = 120 * _PER_MS
 _AGAIN = 200 * _PER_MS
-"""What is not found is searched for again after so much more of it."""
-_SEARCHED = 120_000 * _PER_MS
+"""What is not found is searched for again after so much more of it, and then each time after twice as much."""
+_AGAIN_MAX = 400 * _PER_MS
+_SEARCHED = 60_000 * _PER_MS
 """How much of the latest replies is searched."""
 
 
@@ -84,6 +85,8 @@ class _Run:
     back: Samples = 0
     """How much of what was handed over just before was found with it."""
     is_doubtful: bool = False
+    loud: Samples = 0
+    """How much of it is audible."""
 
 
 class _Called(NamedTuple):
@@ -156,6 +159,13 @@ class StreamedReplies:
         return tuple(found)
 
     @property
+    def strange_ms(self) -> Ms:
+        """How much that is audible was handed over, and is part of no reply."""
+        strange = sum(run.loud for run in self._runs if run.spot is None or run.is_doubtful)
+        found_later = sum(run.back for run in self._runs if run.spot is not None)
+        return max(0, strange - found_later) // _PER_MS
+
+    @property
     def _name(self) -> ItemId:
         """The reply of the latest frame."""
         spot = self._runs[-1].spot if self._runs else None
@@ -180,11 +190,13 @@ class StreamedReplies:
                     run.spot = None
         is_doubtful = place.spot is not None and not place.is_settled
         last = self._runs[-1] if self._runs else None
+        loud = len(frame) * (_peak(frame) >= _AUDIBLE)
         if last and is_doubtful == last.is_doubtful and _goes_on(last, place.spot):
             last.length += len(frame)
+            last.loud += loud
         else:
             at = last.at + last.length if last else 0
-            self._runs.append(_Run(at, len(frame), place.spot, place.back, is_doubtful))
+            self._runs.append(_Run(at, len(frame), place.spot, place.back, is_doubtful, loud))
 
     def _named_runs(self) -> Iterator[_Run]:
         """The runs that are part of a reply, and of what came before them what was found with them."""
@@ -264,16 +276,18 @@ class _Track:
         """The latest that is not sure, loud or not."""
         self._wait: Samples = 0
         """How much more is to come before the next search."""
+        self._again: Samples = _AGAIN
+        """How much more will be, if that finds nothing either."""
 
     def search_again(self) -> None:
         """There is more to be searched."""
-        self._wait = 0
+        self._wait, self._again = 0, _AGAIN
 
     def take(self, frame: PCM) -> _Place:
         """Tell where a frame is."""
         place = self._place(frame)
         if place.spot is None or not place.is_settled:
-            self._before = np.concatenate((self._before, frame))[-_AGAIN:]
+            self._before = np.concatenate((self._before, frame))[-_AGAIN_MAX - _QUERY :]
         else:
             self._before = self._before[:0]
         return place
@@ -288,7 +302,7 @@ class _Track:
             return self._found(begins, len(frame))._replace(is_confirmed=False, back=back)
         self._query = np.concatenate((self._query, frame))[-_QUERY:]
         self._wait -= len(frame)
-        spot = self._search(self._query) if len(self._query) == _QUERY and self._wait <= 0 else None
+        spot = self._search_now()
         if spot is not None:
             found = _Spot(spot.item, spot.sample + len(self._query) - len(frame))
             back = self._back(found)
@@ -298,7 +312,6 @@ class _Track:
         self._doubt += len(frame)
         if self._doubt > _DOUBT:
             self._next = None
-            self._wait = _AGAIN
             return _Place(None, is_confirmed=False)
         return self._doubtful(len(frame))
 
@@ -306,6 +319,7 @@ class _Track:
         self._next = self._last = _Spot(spot.item, spot.sample + length)
         self._query = self._query[:0]
         self._doubt = self._wait = 0
+        self._again = _AGAIN
         return _Place(spot)
 
     def _doubtful(self, length: Samples) -> _Place:
@@ -341,17 +355,16 @@ class _Track:
         return float(_likeness(there, frame[: len(there)])[0]) if 2 * len(there) >= len(frame) else 0.0
 
     def _beginning(self, frame: PCM) -> _Spot | None:
-        """Where a frame is in the beginning of the reply that comes next; None if it is not."""
-        item = self._last.item + (self._last.sample > 0)
-        if item >= len(self._audio):
-            return None
-        first = self._audio[item].first_loud
-        there = self._audio[item].between(max(0, first - _FRAME), _BEGINNING)
-        if len(there) < len(frame):
-            return None
-        alike = _likeness(there, frame)
-        best = int(alike.argmax())
-        return _Spot(item, max(0, first - _FRAME) + best) if alike[best] >= _BEGINS else None
+        """Where a frame is in the beginning of one of the replies that come next; None if it is in none."""
+        for item in range(self._last.item + (self._last.sample > 0), len(self._audio)):
+            first = max(0, self._audio[item].first_loud - _FRAME)
+            there = self._audio[item].between(first, _BEGINNING)
+            if len(there) >= len(frame):
+                alike = _likeness(there, frame)
+                best = int(alike.argmax())
+                if alike[best] >= _BEGINS:
+                    return _Spot(item, first + best)
+        return None
 
     def _back(self, spot: _Spot) -> Samples:
         """How much of what came just before, without a place, lies before this one."""
@@ -366,6 +379,15 @@ class _Track:
                 break
             back = longest - piece.start
         return back
+
+    def _search_now(self) -> _Spot | None:
+        """Search, if there is enough to search for, and it is time."""
+        if len(self._query) < _QUERY or self._wait > 0:
+            return None
+        spot = self._search(self._query)
+        if spot is None and self._next is None:
+            self._wait, self._again = self._again, min(2 * self._again, _AGAIN_MAX)
+        return spot
 
     def _search(self, query: PCM) -> _Spot | None:
         """Where a piece is found; the first place behind what was found last, of those that sound the same."""
