@@ -200,6 +200,16 @@ def test_nobody_is_told_of_a_reply_whose_session_is_gone() -> None:
     assert (turn.heard, turn.source) == ("one two three", Source.ALIGNED)
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_another_session_is_told_what_the_voice_goes_on_to_say(is_whole: bool) -> None:
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), on.ReplyWritten(R1, A, TEN_WORDS), *call.voiced("one two three", word_ms=100))
+    call.at(10, *[ended(R1)] * is_whole, on.ModelClosed(1006, ""))
+    call.at(20, on.ModelConnected(), on.SessionReady())
+    (carried,) = call.of(do.CarryMessage)
+    assert carried.text == (TEN_WORDS if is_whole else "one two three")
+
+
 @pytest.mark.parametrize("can", [EVERYTHING, Can(0)])
 def test_without_a_voice_of_our_own_nothing_is_followed(can: Can) -> None:
     session = Session(plan(can=can | Can.REPORT | Can.RESTATE))

@@ -331,10 +331,11 @@ class HeardRecord:
 
     def will_be_heard(self, item_id: ItemId, received_ms: Ms) -> str:
         """The text of a reply of which the line still plays what came, ``received_ms``, once it is through with it."""
-        written = self._replies[item_id].written
-        if not is_short(written, received_ms):
-            return written
-        return estimate(written, Cut(item_id, received_ms, received_ms, is_complete=False))
+        reply = self._replies[item_id]
+        is_said_on = bool(reply.voiced) and not reply.has_unsaid_rest  # our own voice needs no server
+        if is_said_on or not is_short(reply.written, received_ms):
+            return reply.written
+        return _said_by(reply, Cut(item_id, received_ms, received_ms, is_complete=False))
 
     def turns(self) -> tuple[Turn, ...]:
         """The transcript so far, in the conversation's order."""
