@@ -163,12 +163,39 @@ def test_a_client_that_closes_has_hung_up_and_one_that_breaks_off_has_not() -> N
     assert ending(breaks_off) == Ending("fault", "the audio socket broke (without a close)")
 
 
+async def status_of(url: str) -> int:
+    with pytest.raises(InvalidStatus) as refused:
+        await connect(url)
+    return refused.value.response.status_code
+
+
 def test_it_is_for_one_client_at_one_path() -> None:
     async def client(one: Call) -> None:
-        for url, status in ((one.socket.url, 409), (one.socket.url.replace("/audio", "/"), 404)):
-            with pytest.raises(InvalidStatus) as refused:
-                await connect(url)
-            assert refused.value.response.status_code == status
+        assert await status_of(one.socket.url) == 409
+        assert await status_of(one.socket.url.replace("/audio/", "/other/")) == 404
         await one.tell(type="hang_up")
 
     assert ending(client).by == "agent"
+
+
+def test_c151_c152_the_line_is_for_whoever_was_told_its_token_and_what_is_refused_takes_no_call() -> None:
+    """Another on this machine cannot take the call; nor is it lost to what knocks and is no WebSocket."""
+
+    async def taken() -> Ending:
+        line = SimulatedLine(LineSettings(LineKind.PHONE, FORMAT), ScriptedCaller((), {}, FORMAT.rate_hz))
+        async with AudioSocket(line, StreamedReplies(FORMAT.rate_hz)) as socket:
+            root, token = socket.url.rsplit("/", 1)
+            assert len(token) >= 20
+            assert [await status_of(f"{root}{wrong}") for wrong in ("", "/", "/" + token[:-1], f"/{token}/")] == [
+                *(404, 403, 403, 404)
+            ]
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(root.split(":")[2].split("/")[0]))
+            writer.write(f"GET /audio/{token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert b" 426 " in await reader.readline()
+            writer.close()
+            assert not socket.connected.done()
+            async with connect(socket.url) as connection:
+                await connection.send('{"type":"hang_up"}')
+                return await socket.ended
+
+    assert asyncio.run(taken()) == Ending("agent", "hung up")

@@ -12,14 +12,16 @@ end, by whom       ------------>                          the line is over; the 
 ```
 
 Audio is PCM16, little-endian, mono, everything else a JSON object with a ``type``. It is what carriers do, without what
-differs between them. One client is served, once. Whatever it sends that is not in the protocol ends the call, and the
-end says what was expected.
+differs between them. One client is served, once: whoever has the address, which holds a token that nobody can guess.
+Whatever it sends that is not in the protocol ends the call, and the end says what was expected.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
+import secrets
 from collections import deque
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -101,6 +103,7 @@ class AudioSocket:
     def __init__(self, line: SimulatedLine, replies: StreamedReplies) -> None:
         self._line = line
         self._replies = replies
+        self._token = secrets.token_urlsafe(16)
         self._connection: ServerConnection | None = None
         self._server: Server
         self._waiting: deque[bytes | str] = deque()
@@ -126,10 +129,11 @@ class AudioSocket:
             max_size=MESSAGE_BYTES_MAX,
             close_timeout=GOES_WITHIN_S,
             process_request=self._refusal,
+            process_response=self._reserve,
             logger=_quiet,
         )
         port = next(iter(self._server.sockets)).getsockname()[1]
-        self.url = f"ws://127.0.0.1:{port}{PATH}"
+        self.url = f"ws://127.0.0.1:{port}{PATH}/{self._token}"
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
@@ -157,12 +161,19 @@ class AudioSocket:
     # --- the connection
 
     def _refusal(self, connection: ServerConnection, request: Request) -> Response | None:
-        if request.path.partition("?")[0] != PATH:
-            return connection.respond(HTTPStatus.NOT_FOUND, f"The audio socket is at {PATH}.\n")
+        path, _, token = request.path.partition("?")[0].rpartition("/")
+        if path != PATH:
+            return connection.respond(HTTPStatus.NOT_FOUND, f"The audio socket is at {PATH}/TOKEN.\n")
+        if not hmac.compare_digest(token.encode(), self._token.encode()):
+            return connection.respond(HTTPStatus.FORBIDDEN, "The token is missing or wrong.\n")
         if self._connection is not None:
             return connection.respond(HTTPStatus.CONFLICT, "The audio socket is for one client, once.\n")
-        self._connection = connection
         return None
+
+    def _reserve(self, connection: ServerConnection, _request: Request, response: Response) -> None:
+        """An accepted handshake takes the line; one that is none, whoever sent it, does not."""
+        if response.status_code == HTTPStatus.SWITCHING_PROTOCOLS:
+            self._connection = connection
 
     async def _handle(self, connection: ServerConnection) -> None:
         sending = asyncio.get_running_loop().create_task(self._pump(connection))
