@@ -71,7 +71,7 @@ def test_what_cannot_be_is_named(options: list[str], told: str, gone: Path) -> N
     assert told in result.stderr
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_whoever_is_interrupted_takes_the_program_along(number: signal.Signals, code: int, tmp_path: Path) -> None:
     """The program holds the other end of a pipe; the end of what is read there is its own end."""
     stays = tmp_path / "stays.yaml"
@@ -87,3 +87,11 @@ def test_whoever_is_interrupted_takes_the_program_along(number: signal.Signals, 
         assert process.wait(10) == code
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
+
+
+def test_a_program_is_compared_with_whoever_else_takes_the_calls(gone: Path, tmp_path: Path) -> None:
+    command = doing(tmp_path, *LISTENS)
+    result = callwright("measure", gone, "--client-command", command, "--against", "--client naive", "--json")
+    assert result.exit_code == 0, result.output
+    against = json.loads(result.stdout)["against"]
+    assert (against["client"], against["settings"]) == ("naive", {})

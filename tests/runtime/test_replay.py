@@ -244,7 +244,7 @@ def test_a_masked_card_is_the_same_again() -> None:
     ("line", "row", "expected"),
     [
         (1, b'[0,"trace",{"version":1}]', "t:1: a trace of version 1; here version 2 is replayed. Replay it with the"),
-        (1, b'[0,"trace",{"version":2,"client":"naive"}]', "t:1: the trace of the baseline naive, which has no core"),
+        (1, b'[0,"trace",{"version":2,"client":"naive"}]', "t:1: the trace of the client naive, which has no core"),
         (1, b'[0,"trace",{"version":2,"plan":{"mood":1}}]', "t:1: plan.mood is not known here; was it written by"),
         (1, b'[0,"trace",{"version":2,"plan":{"can":["fly"]}}]', "t:1: plan.can: 'FLY'; was it"),
         (1, b'[0,"trace",{"version":2,"plan":{}}]', "t:1: plan: "),

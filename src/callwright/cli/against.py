@@ -44,8 +44,8 @@ def read_against(text: str, setup: Setup) -> Against:
         raise UsageError(f"--against {text!r}: {problem.format_message()}") from problem
     except ValueError as problem:  # a quote that is not closed
         raise UsageError(f"--against {text!r}: {problem}") from problem
-    if changes.keys() & {"client", "before"}:  # whoever takes these calls, it is not who takes the others
-        setup = replace(setup, client=None, before=False)
+    if changes.keys() & {"client", "before", "program"}:  # whoever takes these calls, it is not who takes the others
+        setup = replace(setup, client=None, before=False, program=None)
     other = replace(setup, **changes)
     if other == setup:
         raise UsageError(f"--against {text!r}: expected an option that differs from the others; got none")

@@ -199,7 +199,7 @@ def _plan(row: Row, name: str) -> CallPlan:
             "release of Callwright that wrote it, or record the call again"
         )
     if client := row.content.get("client"):
-        raise UsageError(f"{place}: the trace of the baseline {client}, which has no core to replay")
+        raise UsageError(f"{place}: the trace of the client {client}, which has no core to replay")
     try:
         return read_plan(row.content.get("plan"))
     except UsageError as problem:

@@ -16,6 +16,7 @@ import asyncio
 import secrets
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 STRANGE_MS: Final[Ms] = 500
 """So much sound that belongs to no reply is told of: a beep or a breath is shorter."""
-TERMINATED: Final = 128 + signal.SIGTERM
+_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def play_program(scenario: Scenario, seed: int, program: Program, options: Optio
     """Play one call with a program as the client, in real time.
 
     Raises UsageError for a program that cannot be started, or does not come to the audio socket, and for a scenario
-    that needs what no program can be given; and as ``play`` does. SIGTERM ends the program, too.
+    that needs what no program can be given; and as ``play`` does. What ends this process ends the program, too.
     """
     check_scenario(scenario, options or Options())
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
@@ -77,7 +78,7 @@ def play_program(scenario: Scenario, seed: int, program: Program, options: Optio
 
 
 async def take_program(scenario: Scenario, seed: int, program: Program, options: Options | None = None) -> TakenCall:
-    """The same on a running loop; SIGTERM is whoever's it is."""
+    """The same on a running loop, whose signals are whoever's it is."""
     client = _Client(program)
     at_socket = replace(scenario, line=replace(scenario.line, kind=LineKind.PHONE, format=FORMAT))
     record = await take_call(at_socket, seed, PROGRAM, options or Options(), client.reach, {PROGRAM: client.made})
@@ -93,25 +94,27 @@ def addresses(profile: Profile, url: str, key: str) -> dict[str, str]:
 
 
 async def _until_terminated(call: Awaitable[TakenCall]) -> TakenCall:
-    """Take a call; SIGTERM cancels it, and what it has started is ended."""
+    """Take a call. A signal that would end this process cancels it first, so that the program ends, too."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
-    is_asked = False
+    asked: list[signal.Signals] = []
 
-    def end() -> None:
-        nonlocal is_asked
-        is_asked = True
+    def end(number: signal.Signals) -> None:
+        asked.append(number)
         task.cancel()
 
-    loop.add_signal_handler(signal.SIGTERM, end)
+    handled = _ENDS if threading.current_thread() is threading.main_thread() else ()
+    for number in handled:
+        loop.add_signal_handler(number, end, number)
     try:
         return await call
     except asyncio.CancelledError:
-        if is_asked:
-            sys.exit(TERMINATED)
+        if asked:
+            sys.exit(128 + asked[0])
         raise
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
+        for number in handled:
+            loop.remove_signal_handler(number)
 
 
 class _Client:
