@@ -155,6 +155,7 @@ def _unjudged(call: HeardCall) -> Iterator[tuple[str, str]]:
         Lack.READ: True,
         Lack.LINES: True,
         Lack.CUTS: any(reply.item.item_id in unknown and not reply.outlasted_call for reply in call.replies),
+        Lack.LENGTHS: any(reply.is_restated for reply in call.replies),
         Lack.TURNS: any(isinstance(item, CallerSaid) and item.item_id in unknown for item in call.record.history),
     }
     more = call.with_doubtful_words()
@@ -208,7 +209,7 @@ def _heard_error(call: HeardCall) -> Values:
     return [
         round(abs(sent.get(reply.item.item_id, reply.item.streamed_ms) - reply.played.ms))
         for reply in call.replies
-        if reply.item.item_id in sent or (reply.was_cut and not reply.outlasted_call and not reply.is_restated)
+        if reply.item.item_id in sent or (reply.was_cut and not reply.outlasted_call)
     ]
 
 
@@ -321,6 +322,7 @@ _TABLE = (
         _heard_error,
         "no reply was cut",
         elsewhere=Elsewhere.WIRE,
+        lacks=Lack.LENGTHS,
     ),
     Metric(
         "heard_ms",

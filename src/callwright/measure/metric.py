@@ -43,6 +43,7 @@ class Lack(Enum):
     LINES = "what a server that is not ours says is no recorded line"
     CUTS = "this server does not tell what it holds of a reply that was cut"
     TURNS = "this server did not tell the words of a turn of the caller's"
+    LENGTHS = "the client told by words what was heard of a reply, and by no length"
     ENDS = "whether something was heard hangs on words near a cut, which are placed by estimate"
 
 
