@@ -51,7 +51,7 @@ class Expected(Protocol):
 class Failure:
     """What did not hold.
 
-    A metric, ``heard``, ``not_heard``, ``ended``, ``effects``, ``invariants``, ``void`` or ``censored``.
+    A metric, ``heard``, ``not_heard``, ``ended``, ``effects``, ``invariants``, ``void``, ``censored`` or ``judged``.
     """
 
     name: str
@@ -77,7 +77,10 @@ class Verdict:
 
 
 def judge(figures: CallFigures, expect: Expected) -> Verdict:
-    """Hold figures against expectations. A void or censored call fails as that, whatever it measured."""
+    """Hold figures against expectations. A void or censored call fails as that, whatever it measured.
+
+    One of which nothing that is expected can be judged is not scored: it showed nothing.
+    """
     if figures.void:
         missing = _CENSORED if is_censored(figures.void) else _VOID
         return Verdict((), (Failure(*missing, figures.void),))
@@ -91,6 +94,8 @@ def judge(figures: CallFigures, expect: Expected) -> Verdict:
             failures[name] = Failure(name, wanted, f"{NOT_MEASURED} ({figures.unscored[name]})", is_measured=False)
         else:
             failures[name] = failures.get(name) or failure
+    if not_judged and not failures:
+        failures["judged"] = Failure("judged", "something that can be judged", "nothing", is_measured=False)
     passed = tuple(name for name, failure in failures.items() if failure is None)
     return Verdict(passed, tuple(failure for failure in failures.values() if failure), tuple(not_judged.items()))
 
