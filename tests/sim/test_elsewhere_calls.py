@@ -128,7 +128,7 @@ SEVERAL = [
     ("check-in", "openai", OURS),
     ("talk-over", "polyai", "naive"),
     ("talk-over", "plain", OURS),
-    ("mm-hmm", "polyai", OURS),
+    ("wrong-card", "polyai", OURS),
     ("wrong-card", "polyai", "by-call-id"),
     ("hold", "polyai", OURS),
 ]
