@@ -6,6 +6,7 @@ import base64
 import random
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -368,3 +369,55 @@ def test_every_piece_leaves_once_in_order_and_never_far_ahead_of_a_player(pieces
         played_to_ms = max(played_to_ms, chunk.at_ms) + len(client.decoded(chunk)) / PCM16_24K.bytes_per_ms
         assert played_to_ms - chunk.at_ms <= 500
     assert client.the("response.done").at_ms >= chunk.at_ms
+
+
+_PARTS = st.one_of(
+    st.builds(lambda ms: ("part", piece(ms)), st.integers(1, 1_500)),
+    st.just(("part", ToolRequest("look_up", {"holding": "One moment."}))),
+    st.just(("part", Made())),
+    st.just(("part", Failed("broken", "it broke off"))),
+)
+_WHAT = st.one_of(
+    _PARTS,
+    st.sampled_from([("create", None), ("outside", None), ("cancel", None), ("delete", None), ("text", None)]),
+    st.builds(lambda ms: ("truncate", ms), st.integers(0, 2_000)),
+    st.builds(lambda ms: ("wait", ms), st.integers(0, 1_500)),
+)
+
+
+@pytest.mark.parametrize("dialect", ["polyai", "openai", "plain"])
+@given(st.lists(_WHAT, max_size=20))
+def test_whatever_comes_when_every_response_is_opened_and_ended_once(dialect: str, what: list[tuple[str, Any]]) -> None:
+    client = Open(ServerSettings.for_dialect(dialect))
+    wanted: dict[str, MakeReply] = {}
+    for kind, with_it in what:
+        match kind:
+            case "part":
+                for made in list(wanted.values()):
+                    client.part(made, with_it)
+            case "wait":
+                client.advance(with_it)
+            case "create":
+                client.send("response.create")
+            case "outside":
+                client.send("response.create", response={"conversation": "none"})
+            case "cancel":
+                client.send("response.cancel")
+            case "text":
+                client.configure(output_modalities=["text"])
+            case _:
+                for item in client.server.history[-1:]:
+                    more = {"content_index": 0, "audio_end_ms": with_it} if kind == "truncate" else {}
+                    client.send(f"conversation.item.{kind}", item_id=item.item_id, **more)
+        for errand in client.server.errands():
+            if isinstance(errand, MakeReply):
+                wanted[errand.response_id] = errand
+            elif isinstance(errand, DropReply):
+                del wanted[errand.response_id]
+    for made in wanted.values():
+        client.part(made, Made())
+    client.advance(30_000)
+    opened = [event["response"]["id"] for event in client.of("response.created")]
+    assert sorted(opened) == sorted(event["response"]["id"] for event in client.of("response.done"))
+    assert len(set(opened)) == len(opened)
+    assert not [code for event in client.of("error") if (code := event["error"]["code"]) == "server_error"]

@@ -180,7 +180,7 @@ class ChatThinker:
         status, where = response.status_code, self._endpoint.address
         if status == httpx.codes.OK:
             return
-        what = _REFUSALS.get(status, "it did not take the request; its own log says more")
+        what = _REFUSALS.get(status, "it did not take the request; does it have this model, and does it take tools?")
         if status >= httpx.codes.INTERNAL_SERVER_ERROR:
             what = "it is in trouble; its own log says more"
         raise ConnectionFailed(f"{where}: the chat endpoint answered HTTP {status}: {what}")
