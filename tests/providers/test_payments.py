@@ -6,16 +6,19 @@ import asyncio
 import json
 import logging
 import socket
+import traceback
 from dataclasses import replace
 
 import httpx
 import pytest
 from tests.sim.provider.driving import ALWAYS, MASTERCARD, ONCE, VISA, dispatch
 
+from callwright.errors import UsageError
 from callwright.ledger.provider import Dispatch, Idempotency, Money, Observed, Outcome, Provider, Terms
 from callwright.providers.payments import CODES, STATUSES, Payments
 from callwright.sim.http import MemoryTransport
-from callwright.sim.provider import Answers, Destinations, Fault, ProviderSettings, StandIn
+from callwright.sim.provider import SHOP, Answers, Desk, Destinations, Fault, ProviderSettings, StandIn
+from callwright.sim.provider.server import ProviderServer
 from callwright.sim.vloop import run_virtual
 from callwright.testing import ProviderSamples, check_adapter
 
@@ -302,3 +305,41 @@ def test_an_answer_with_an_amount_is_no_cancellation():
     told = refund(charge="order:5530", status="succeeded")
     seen = run_virtual(over(httpx.MockTransport(lambda request: httpx.Response(201, content=told))).send(CANCELLATION))
     assert (seen.outcome, seen.reason, seen.escalates) == (Outcome.UNKNOWN, "other_amount", True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "payments.test",
+        "ftp://payments.test",
+        "https://",
+        "https://payments.test:port",
+        f"https://{KEY}@payments.test",
+        f"https://user:{KEY}@payments.test",
+        f"https://payments.test/v1?api_key={KEY}",
+        f"https://payments.test/v1#{KEY}",
+    ],
+)
+def test_c156_an_address_that_could_hold_a_key_is_refused_without_being_told(url: str) -> None:
+    """An HTTP client logs the addresses of its requests at INFO."""
+    with pytest.raises(UsageError, match="a key goes into api_key") as refused:
+        Payments(url, TRAITS)
+    assert KEY not in "".join(traceback.format_exception(refused.value))
+
+
+def test_c156_no_log_at_any_level_holds_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    """Nor does what an adapter shows of itself."""
+
+    async def main() -> str:
+        async with ProviderServer(Desk(ProviderSettings(after_ms=0), SHOP, 1)) as server:
+            async with Payments(server.url, TRAITS, api_key=f"sk-{KEY}") as adapter:
+                observed = await adapter.send(dispatch())
+                assert observed.outcome is Outcome.ACCEPTED
+                await adapter.look_up(dispatch())
+            return f"{adapter!r} {vars(adapter)['_client']!r}"
+
+    caplog.set_level(logging.DEBUG)
+    shown = asyncio.run(main())
+    assert "httpcore" in caplog.text
+    assert f"sk-{KEY}" not in caplog.text + shown

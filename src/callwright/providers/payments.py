@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import httpx
 import msgspec
 
+from callwright.errors import UsageError
 from callwright.ledger.provider import Dispatch, Money, Observed, Outcome, Traits
 
 if TYPE_CHECKING:
@@ -124,12 +125,28 @@ _Answer: TypeAlias = httpx.Response | Observed
 """What came back, or what is to be made of it that nothing did."""
 
 
+def _checked(base_url: str) -> str:
+    """An address that may be logged."""
+    try:
+        url = httpx.URL(base_url)
+        usable = url.scheme in ("http", "https") and url.host and not (url.userinfo or url.query or url.fragment)
+    except httpx.InvalidURL:
+        usable = False
+    if not usable:
+        raise UsageError(
+            "the address of a provider is http:// or https:// and a host, without user and query: HTTP clients log it;"
+            " a key goes into api_key"
+        )
+    return base_url
+
+
 class Payments:
     """An adapter for one account at such a provider.
 
     ``traits`` say what that provider promises. ``api_key`` goes out as a bearer token. ``timeout_ms`` bounds the wait
     for a connection and for each part of an answer. A ``client`` of your own is used as it is, and is yours to close;
-    it must not follow redirects or repeat requests. Otherwise close the adapter by ``async with`` or `aclose`.
+    it must not follow redirects or repeat requests. Otherwise close the adapter by ``async with`` or `aclose`. Raises
+    UsageError for an address that is none, or that could hold a key.
     """
 
     def __init__(
@@ -144,7 +161,7 @@ class Payments:
     ) -> None:
         self.name = name
         self.traits = traits
-        self._base_url = base_url.rstrip("/")
+        self._base_url = _checked(base_url).rstrip("/")
         self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
         self._timeout = httpx.Timeout(timeout_ms / 1000)
         self._client = client
