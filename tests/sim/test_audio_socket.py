@@ -151,6 +151,19 @@ def test_ten_minutes_of_audio_ahead_of_the_caller_are_too_many() -> None:
     assert "600000 ms of audio ahead" in ending(client).reason
 
 
+def test_a_client_that_does_not_read_is_dropped() -> None:
+    """Marks come back at once where nothing is queued, so that as much waits for him as he likes."""
+
+    async def client(one: Call) -> None:
+        with suppress(ConnectionClosed):
+            for _ in range(80):
+                await one.tell(type="mark", name="x" * 900_000)
+
+    end = ending(client)
+    assert end.by == "fault"
+    assert "bytes of the audio socket unread" in end.reason
+
+
 def test_a_client_that_closes_has_hung_up_and_one_that_breaks_off_has_not() -> None:
     async def closes(one: Call) -> None:
         await one.told("start")
