@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -82,10 +83,6 @@ def together(*calls: Coroutine[Any, Any, TakenCall]) -> list[TakenCall]:
     return asyncio.run(all_of_them())
 
 
-def take(played: Scenario, command: str, options: Options | None = None) -> TakenCall:
-    return together(take_program(played, 1, Program(command), options))[0]
-
-
 def measured(taken: TakenCall, played: Scenario) -> tuple[HeardCall, CallFigures]:
     heard = hear_call(taken.record, played.lines)
     return heard, figures_of(heard)
@@ -134,12 +131,18 @@ def test_what_a_program_does_not_tell_is_not_judged_and_named(tmp_path: Path) ->
     [
         (("print('no key')", "sys.exit(3)"), "fault", "the client ended (exit code 3); its last lines:\n  no key"),
         (("pass",), "agent", "closed the audio socket"),
+        (
+            ("await line.close()", "await asyncio.sleep(0.2)", "sys.exit('late')"),
+            "fault",
+            "the client ended (exit code 1); its last lines:\n  late",
+        ),
     ],
 )
 def test_a_program_that_fails_has_broken_off_and_one_that_leaves_has_hung_up(
     lines: tuple[str, ...], by: str, told: str, tmp_path: Path
 ) -> None:
-    record = take(scenario(tmp_path, LEAVES), doing(tmp_path, *lines)).record
+    program = Program(doing(tmp_path, *lines), goes_within_ms=50)
+    record = together(take_program(scenario(tmp_path, LEAVES), 1, program))[0].record
     assert (record.ended_by, record.ended_because) == (by, told)
     assert record.error == (told if by == "fault" else None)
 
@@ -148,7 +151,8 @@ def test_a_key_of_the_users_own_is_hidden_by_one_for_this_call() -> None:
     told = addresses(POLYAI, "ws://127.0.0.1:1/v1/realtime", "k")
     assert told["POLY_API_KEY"] == told["CALLWRIGHT_MODEL_KEY"] == "k"
     assert told["DIALOG_REALTIME_URL"] == told["CALLWRIGHT_MODEL_URL"] == "ws://127.0.0.1:1/v1/realtime"
-    assert addresses(OPENAI, "ws://127.0.0.1:1/v1/realtime", "k")["OPENAI_BASE_URL"] == "http://127.0.0.1:1/v1"
+    with_model = replace(OPENAI, model="another")
+    assert addresses(with_model, "ws://127.0.0.1:1/v1/realtime", "k")["OPENAI_BASE_URL"] == "http://127.0.0.1:1/v1"
 
 
 def test_a_connection_that_breaks_cannot_be_given_to_a_program(tmp_path: Path) -> None:

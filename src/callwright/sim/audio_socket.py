@@ -117,6 +117,8 @@ class AudioSocket:
         """The client is there, and the line is open."""
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         """How the line ended."""
+        self.is_hung_up = False
+        """The client said that it hangs up."""
         self.heard: dict[ItemId, str] | None = None
         """What the client says of what was heard, by reply; None where it never said anything."""
 
@@ -261,6 +263,7 @@ class AudioSocket:
             case Keys():
                 return self._press(said.keys)
             case HangUp():
+                self.is_hung_up = True
                 self._end("agent", "hung up")
                 await self._line.hang_up()
         return None

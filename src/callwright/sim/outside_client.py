@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
 STRANGE_MS: Final[Ms] = 500
 """So much sound that belongs to no reply is told of: a beep or a breath is shorter."""
+FAILS_WITHIN_S: Final = 10.0
+"""How long a program that closed its audio socket without hanging up may take to say that it failed."""
 _ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -88,7 +90,7 @@ async def take_program(scenario: Scenario, seed: int, program: Program, options:
 def addresses(profile: Profile, url: str, key: str) -> dict[str, str]:
     """Where the model is, and the key that it asks for: under our names, and under those of the provider's clients."""
     own = {"CALLWRIGHT_MODEL_URL": url, "CALLWRIGHT_MODEL_KEY": key, profile.url_env: url, profile.key_env: key}
-    if profile is OPENAI:
+    if profile.name == OPENAI.name:
         own["OPENAI_BASE_URL"] = url.replace("ws", "http", 1).removesuffix("/realtime")
     return own
 
@@ -242,6 +244,7 @@ async def _served(stack: AsyncExitStack, desk: Desk) -> str:
 async def _ending(socket: AudioSocket, process: Running) -> Ending:
     """How the call ended. A program that fails has not hung up, whatever became of its socket."""
     ending = await asyncio.shield(socket.ended)
-    if ending.by != "caller" and await process.goes() and process.has_failed:
+    within_s = None if socket.is_hung_up else FAILS_WITHIN_S
+    if ending.by != "caller" and await process.goes(within_s) and process.has_failed:
         return Ending("fault", f"the client ended ({process.code}); {process.said}")
     return ending

@@ -36,7 +36,7 @@ PROGRAM: Final = "command"
 AUDIO_URL: Final = "CALLWRIGHT_AUDIO_URL"
 CONNECTS_WITHIN_MS: Final[Ms] = 30_000
 """How long a program may take to connect to the audio socket."""
-GOES_WITHIN_S: Final = 3.0
+GOES_WITHIN_MS: Final[Ms] = 3_000
 """How long it may take to end when the call is over, and again when it is told to."""
 OUTPUT_BYTES: Final = 1024 * 1024
 """How much of what it printed is kept, from the end."""
@@ -50,6 +50,7 @@ class Program:
 
     command: str
     connects_within_ms: Ms = CONNECTS_WITHIN_MS
+    goes_within_ms: Ms = GOES_WITHIN_MS
 
     def __post_init__(self) -> None:
         if not self.argv:
@@ -119,14 +120,14 @@ class Running:
             what = f"ended ({self.code}) before it connected to {AUDIO_URL}"
         raise UsageError(f"{OPTION} {self._program.command!r} {what}; {self.said}")
 
-    async def goes(self, within_s: float = GOES_WITHIN_S) -> bool:
-        """Wait for a while until it has ended; whether it has."""
+    async def goes(self, within_s: float | None = None) -> bool:
+        """Wait for a while until it has ended, for as long as it may take if no time is given; whether it has."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(self._program.goes_within_ms / 1000 if within_s is None else within_s):
                 await asyncio.shield(self._gone)
         return self._gone.done()
 
-    async def end(self, within_s: float = GOES_WITHIN_S) -> None:
+    async def end(self, within_s: float | None = None) -> None:
         """End it, and what it has started."""
         if not self._gone.done():
             self._signal(signal.SIGTERM)
