@@ -13,6 +13,7 @@ from tests.runtime.calls import started as response_started
 from tests.runtime.calls import take as take_call
 
 import callwright as cw
+from callwright.core import events as on
 from callwright.errors import DeclarationError
 from callwright.ids import Ms
 from callwright.runtime.replay import Outcome, replay
@@ -124,12 +125,16 @@ def test_a_written_reply_is_said_and_heard_whole(settings: Any) -> None:
     assert taken.result.anomalies == ()
 
 
-def test_the_voice_begins_while_the_model_writes() -> None:
-    class Eager(Speaks):
-        async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[bytes | cw.Said, None]:
-            async for piece in text:
-                yield cw.Said(loud(WORD_MS), piece.strip())
+class Eager(Speaks):
+    """Says each word as it comes."""
 
+    async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[bytes | cw.Said, None]:
+        async for piece in text:
+            for word in piece.split():
+                yield cw.Said(loud(WORD_MS), word)
+
+
+def test_the_voice_begins_while_the_model_writes() -> None:
     script = response_started(), delta("one "), after(700), delta("two"), done("one two"), ended()
     taken = take(Eager(), *script, after(1_000))
     spans = taken.line.ear
@@ -220,6 +225,19 @@ def test_text_that_the_server_cancels_is_on_record_as_written() -> None:
     script = response_started(), delta("one two three"), after(300), speech_started(), ended("r1", "cancelled")
     taken = take(Speaks(), *script, after(500))
     assert [turn.written for turn in taken.result.turns if turn.speaker == "agent"] == ["one two three"]
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_response_that_is_over_for_the_server_is_not_cancelled_there(is_written: bool) -> None:
+    def interrupt(call: Any) -> None:
+        asyncio.get_running_loop().call_later(0.7, call.handle, on.InterruptRequested())
+
+    script = written(TEN) if is_written else (response_started(), delta(f"{TEN} "))
+    voice = Eager() if not is_written else Speaks(gap_ms=150)
+    taken = take(voice, *script, after(1_500), watch=interrupt)
+    assert len(taken.did("CancelResponse")) == 1  # the core holds it open in either case
+    assert len(taken.model.of("response.cancel")) == (0 if is_written else 1)
+    assert len(taken.model.of(STOPPED)) == 1
 
 
 def test_the_caller_who_speaks_gets_a_reply_of_its_own() -> None:
@@ -378,6 +396,8 @@ class Broken(Speaks):
             return
         async for _ in text:
             pass
+        if self.wrong == "mute":
+            await asyncio.sleep(3_600)
         if self.wrong != "early":
             yield cw.Said(loud(2 * WORD_MS), "one two")
         if self.wrong == "hangs":
@@ -441,19 +461,28 @@ def test_a_reply_that_was_written_whole_is_said_whole_while_another_session_is_o
     taken = take(Speaks(gap_ms=150), *script, hang_up_ms=4_000, is_whole=False)
     assert taken.agent_turns[0] == (TEN, TEN, "whole")
     assert taken.did("Connect")[1] < 500
+    assert not [each for each in taken.result.anomalies if "ResponseEnded" in each]  # it ends once
 
 
 def test_a_reply_that_was_not_written_whole_ends_with_what_was_said() -> None:
     script = response_started(), delta(f"{FIVE} "), after(1_500), close(1011)
-
-    class Eager(Speaks):
-        async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[bytes | cw.Said, None]:
-            async for piece in text:
-                for word in piece.split():
-                    yield cw.Said(loud(WORD_MS), word)
-
     taken = take(Eager(), *script, hang_up_ms=4_000, is_whole=False)
     assert [text.strip() for text in taken.agent_turns[0][:2]] == [FIVE, FIVE]
+
+
+def test_a_voice_that_has_all_of_its_text_is_waited_for_from_then_on() -> None:
+    whole_ms = VOICE_PATIENCE_MS + 1_000
+    script = (
+        response_started(),
+        delta("one "),
+        after(whole_ms),
+        done("one two"),
+        ended(),
+        after(VOICE_PATIENCE_MS + 500),
+    )
+    taken = take(Broken("mute"), *script, hang_up_ms=13_000)
+    (failed_ms,) = [row[0] for row in taken.rows if row[2] == "VoiceFailed"]
+    assert abs(failed_ms - whole_ms - VOICE_PATIENCE_MS) < 400
 
 
 def test_the_voice_ends_with_the_call() -> None:
