@@ -386,6 +386,10 @@ async def refund_on_a_yes(ctx: cw.Context[Any], order: str, holding: cw.Spoken) 
     return cw.Terms(subject=f"order:{order}", amount=cw.Money(3200, "USD"), card=CARDS["4242"])
 
 
+UNTOLD_S = 40
+"""The provider has settled by then; there is no call that tells it, which is named as a problem in the end."""
+
+
 def with_a_proposal(then: Callable[[Actions, FactChanged], None]) -> tuple[Shop, list[FactChanged], Output]:
     """What is told where an action waits for the caller's word, and what becomes of it ``then``."""
     shop = Shop()
@@ -404,7 +408,7 @@ def with_a_proposal(then: Callable[[Actions, FactChanged], None]) -> tuple[Shop,
         await joint.close()
         return output
 
-    return shop, facts, play(shop, go)
+    return shop, facts, play(shop, go, settle_s=UNTOLD_S)
 
 
 def test_what_needs_the_callers_word_asks_for_it_in_the_records_words_and_sends_nothing() -> None:
@@ -478,7 +482,7 @@ def test_c145_a_name_that_was_refused_is_read_back_letter_by_letter_and_done_as_
             await asyncio.sleep(10)
         await joint.close()
 
-    play(shop, go)
+    play(shop, go, settle_s=UNTOLD_S)
     assert read_back == [
         f"That is a refund of 32 dollars to the Visa ending in 4 2 4 2 with name {name}. Shall I go ahead?"
         for name in ("Reed", "R-E-I-D")
