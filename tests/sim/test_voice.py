@@ -17,6 +17,7 @@ import callwright as cw
 from callwright.cli.options import Setup
 from callwright.cli.playing import Played, make_plan, play_one
 from callwright.errors import UsageError
+from callwright.runtime.masked import mask_trace, without_words
 from callwright.runtime.replay import Outcome, replay
 from callwright.sim.models import Clip
 from callwright.sim.server.speaking import render
@@ -98,6 +99,12 @@ def test_what_must_hold_holds_where_the_client_speaks(scenario: str) -> None:
     assert replay(call.record.trace).outcome is Outcome.IDENTICAL
     assert b"output_modalities" not in call.record.trace
     assert call.record.settings["voice"] == "own"
+
+
+def test_a_call_of_which_no_word_is_kept_is_replayed_as_any_other() -> None:
+    """What is reported are numbers of words."""
+    assert replay(without_words(played("talk-over").record.trace)).outcome is Outcome.IDENTICAL
+    assert replay(mask_trace(played("check-in").record.trace)).outcome is Outcome.IDENTICAL
 
 
 def test_a_cut_is_reported_to_the_word_that_the_ear_heard_last() -> None:

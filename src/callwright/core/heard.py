@@ -249,7 +249,9 @@ class HeardRecord:
         reply = self._replies[item_id]
         if reply.source in (Source.ALIGNED, Source.ESTIMATED) and reply.cut:
             return _words_by(reply, reply.cut)
-        return len(self._turn(item_id).heard.split())
+        turn = self._turn(item_id)
+        told = reply.voiced[-1][0] if reply.voiced and turn.source is Source.WHOLE else 0
+        return max(told, len(turn.heard.split()))
 
     def written_of(self, item_id: ItemId) -> str:
         """The text of a reply."""
