@@ -15,7 +15,7 @@ from callwright.ledger.provider import Observed, Outcome
 from callwright.ledger.rows import Attempt, Operation, provider_key
 from callwright.providers.payments import Payments
 from callwright.sim import schedules
-from callwright.sim.dying import Life, MortalStore
+from callwright.sim.behind.dying import Life, MortalStore
 
 Patch = pytest.MonkeyPatch
 

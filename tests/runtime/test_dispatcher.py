@@ -22,7 +22,7 @@ from callwright.ledger.sqlite import SQLiteStore
 from callwright.ledger.store import MemoryStore, Store, Transaction
 from callwright.runtime import dispatcher
 from callwright.runtime.dispatcher import POINTS, Ledger
-from callwright.sim.dying import POINTS_OF_DEATH, Crash, Life, MortalStore
+from callwright.sim.behind.dying import POINTS_OF_DEATH, Crash, Life, MortalStore
 from callwright.sim.provider import Answers, Fault, ProviderSettings, StandIn
 from callwright.sim.provider.book import Sent
 from callwright.sim.provider.oracle import duplicate_effects, live_effects

@@ -21,7 +21,7 @@ from callwright.ledger.provider import Dispatch, Observed, Outcome
 from callwright.ledger.rows import Operation
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.runtime.dispatcher import Ledger
-from callwright.sim.dying import POINTS_IN_A_CALL, POINTS_OF_DEATH
+from callwright.sim.behind.dying import POINTS_IN_A_CALL, POINTS_OF_DEATH
 
 KILLED = Path(__file__).parent / "killed.py"
 NOT_COME_BY = ("broken", "reconcile", "report")

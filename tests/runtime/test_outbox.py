@@ -16,7 +16,7 @@ from tests.runtime.refunds import CARDS, EFFECT, PARTY, Shop, notes, now_ms, out
 from callwright.ledger.asking import Ask
 from callwright.ledger.sqlite import SQLiteStore
 from callwright.runtime.dispatcher import Ledger
-from callwright.sim.dying import Crash, Life, MortalStore
+from callwright.sim.behind.dying import Crash, Life, MortalStore
 from callwright.sim.provider import Fault, ProviderSettings, StandIn
 from callwright.sim.vloop import run_virtual
 from callwright.testing.scripted import after, expect

@@ -14,8 +14,8 @@ from callwright.audio.formats import PCM16_16K
 from callwright.declare.actions import Money
 from callwright.declare.tools import Tool
 from callwright.errors import ScenarioError, UsageError
-from callwright.sim.backend import open_backend
-from callwright.sim.behind import with_provider
+from callwright.sim.behind.backend import open_backend
+from callwright.sim.behind.settings import with_provider
 from callwright.sim.caller import Anchor, Step, Trigger, drawn
 from callwright.sim.line import LineKind
 from callwright.sim.network import NetworkSettings, Stall

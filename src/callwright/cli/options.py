@@ -20,8 +20,8 @@ from callwright.ids import Ms
 from callwright.runtime.endpoint import Endpoint
 from callwright.sim.agents import load_agent
 from callwright.sim.exchange.callee import LONGEST_HOLD_S
-from callwright.sim.program import OPTION as PROGRAM_OPTION
-from callwright.sim.program import PROGRAM, Program
+from callwright.sim.program.process import OPTION as PROGRAM_OPTION
+from callwright.sim.program.process import PROGRAM, Program
 from callwright.sim.room import BEDS, ECHO_DELAY_MS, LONGEST_DELAY_MS, ROOMS, Aec, Noise
 from callwright.sim.scenario import Scenario
 from callwright.sim.world import CLIENTS, OURS, Options

@@ -26,7 +26,7 @@ from callwright.measure.hearing import HeardCall, hear_call
 from callwright.measure.hold import hold_summary
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
-from callwright.sim.program import check_scenario
+from callwright.sim.program.process import check_scenario
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.world import CLIENTS, OURS, play
@@ -167,7 +167,7 @@ def play_one(plan: Plan, seed: int) -> Played:
     if plan.live:
         return _measured(plan, seed, play_live(plan, seed))
     if plan.setup.program is not None:
-        from callwright.sim.outside_client import play_program
+        from callwright.sim.program.call import play_program
 
         taken = play_program(plan.scenario, seed, plan.setup.program, plan.setup.options)
         return replace(_measured(plan, seed, taken.record), output=taken.output)

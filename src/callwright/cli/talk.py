@@ -42,7 +42,7 @@ from callwright.runtime.connect import connect_to
 from callwright.runtime.dispatcher import Ledger
 from callwright.runtime.environment import read_environment
 from callwright.sim.agents import load_agent, make_deps
-from callwright.sim.backend import open_backend
+from callwright.sim.behind.backend import open_backend
 from callwright.sim.live import fastest_loop
 from callwright.sim.open.chat import ChatEndpoint
 from callwright.sim.open.sessions import free_speech

@@ -13,8 +13,8 @@ from callwright.measure.pickup import Arrival, find_arrival
 from callwright.measure.played import Played, audible_bounds_ms, measure_played, placed_clips
 from callwright.measure.texts import Prefix, follow
 from callwright.sim.ear import Ear, Placement
+from callwright.sim.elsewhere.placing import doubt_ms
 from callwright.sim.models import AgentSaid, CallerSaid
-from callwright.sim.placing import doubt_ms
 from callwright.sim.record import Tells
 from callwright.sim.speech import RATE_HZ
 

@@ -21,7 +21,7 @@ from callwright.errors import UsageError
 from callwright.runtime.connect import connector
 from callwright.runtime.endpoint import Endpoint
 from callwright.sim.agents import tools_of
-from callwright.sim.elsewhere import Elsewhere
+from callwright.sim.elsewhere.book import Elsewhere
 from callwright.sim.line import SimulatedLine
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario

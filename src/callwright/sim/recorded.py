@@ -11,7 +11,7 @@ from callwright.sim.record import Recorded, effect_text
 
 if TYPE_CHECKING:
     from callwright.ledger.rows import Attempt, Operation, Told
-    from callwright.sim.backend import Books
+    from callwright.sim.behind.backend import Books
 
 _PLAIN = (Outcome.ACCEPTED, Outcome.APPLIED, Outcome.CANCELLED)
 """What went as it was asked: a reason would be the provider's own word for the same."""

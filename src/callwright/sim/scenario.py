@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from callwright.audio.formats import AudioFormat, parse_format
 from callwright.errors import AudioFormatError, ScenarioError, UsageError
 from callwright.sim.advice import did_you_mean, one_of
-from callwright.sim.behind import (
+from callwright.sim.behind.settings import (
     CRASH_KEYS,
     PROVIDER_KEYS,
     Behind,
@@ -32,8 +32,7 @@ from callwright.sim.exchange.sounds import tones
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.network import NetworkSettings, Stall
 from callwright.sim.room import LEVELS_DB, LONGEST_DELAY_MS, ROOMS, Aec, Noise, RoomSettings, room_lines, together
-from callwright.sim.rulebook import BEHAVIORS, line_of, spoken_arguments
-from callwright.sim.rules import RulesModel
+from callwright.sim.rules import BEHAVIORS, RulesModel, line_of, spoken_arguments
 from callwright.sim.speech import Speech
 from callwright.sim.yamlfile import Field, read_yaml
 from callwright.wire.profiles import PROFILES

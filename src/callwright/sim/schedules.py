@@ -34,8 +34,8 @@ from callwright.ledger.rows import Attempt, Event, Operation, operation_id, writ
 from callwright.ledger.store import MemoryStore, Store
 from callwright.providers.payments import Payments
 from callwright.runtime.dispatcher import Ledger
-from callwright.sim.dying import POINTS_OF_DEATH, Crash, Died, Life, MortalStore
-from callwright.sim.inspection import claim_of
+from callwright.sim.behind.dying import POINTS_OF_DEATH, Crash, Died, Life, MortalStore
+from callwright.sim.behind.inspection import claim_of
 from callwright.sim.provider import Answers, Charge, Desk, Destinations, Fault, ProviderSettings, oracle
 from callwright.sim.provider.book import Ask as BookAsk
 from callwright.sim.provider.http import serve

@@ -30,22 +30,21 @@ from callwright.ids import Ms
 from callwright.runtime.call import CallResult, run
 from callwright.sim.agents import load_agent
 from callwright.sim.audit import Audit
-from callwright.sim.backend import Backend, effects, open_backend
 from callwright.sim.baselines import BASELINES
-from callwright.sim.behind import Behind, Earlier, with_provider
+from callwright.sim.behind.backend import Backend, effects, open_backend
+from callwright.sim.behind.inspection import broken_invariants, card_numbers, kept_texts
+from callwright.sim.behind.settings import Behind, Earlier, with_provider
 from callwright.sim.caller import ScriptedCaller, Step, drawn
 from callwright.sim.ear import Ear
 from callwright.sim.exchange import Callee, FarEnd
 from callwright.sim.exchange.sounds import as_telephoned, tones
-from callwright.sim.inspection import broken_invariants, card_numbers, kept_texts
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
 from callwright.sim.loop import collect_faults, loop_ms
 from callwright.sim.network import Network, NetworkSettings
 from callwright.sim.record import CallRecord
 from callwright.sim.recorded import recorded
 from callwright.sim.room import Microphone, RoomSettings, room_lines, together
-from callwright.sim.rulebook import BEHAVIORS
-from callwright.sim.rules import RulesModel
+from callwright.sim.rules import BEHAVIORS, RulesModel
 from callwright.sim.scenario import Scenario
 from callwright.sim.seeds import stream
 from callwright.sim.server import MemoryConnector, ServerSession, ServerSettings

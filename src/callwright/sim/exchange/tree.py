@@ -26,7 +26,7 @@ from callwright.audio.dtmf import KEYS
 from callwright.ids import Ms
 from callwright.sim.record import FarKind
 from callwright.sim.room import room_lines
-from callwright.sim.rulebook import line_of
+from callwright.sim.rules import line_of
 from callwright.sim.speech import Speech
 from callwright.sim.yamlfile import Field, read_yaml
 

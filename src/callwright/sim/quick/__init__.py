@@ -15,7 +15,7 @@ Frames go up and replies come down as bytes on the same wire, so holding, pacing
 those of a whole call. There is no noise, no echo and no codec here, nor a recording of the call.
 """
 
-from callwright.sim.backend import Books
+from callwright.sim.behind.backend import Books
 from callwright.sim.quick.books import QuickProvider
 from callwright.sim.quick.call import QuickCall, QuickResult, play_quick
 from callwright.sim.quick.line import QuickLine

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from callwright.ids import Ms
-from callwright.sim.backend import Backend
-from callwright.sim.behind import TIMEOUT_MS
+from callwright.sim.behind.backend import Backend
+from callwright.sim.behind.settings import TIMEOUT_MS
 from callwright.sim.loop import loop_ms
 from callwright.sim.provider import SHOP, ProviderSettings, StandIn
 from callwright.sim.provider.book import Ask

@@ -15,8 +15,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callwright.runtime.call import run
-from callwright.sim.backend import Backend, Books
-from callwright.sim.behind import TIMEOUT_MS
+from callwright.sim.behind.backend import Backend, Books
+from callwright.sim.behind.settings import TIMEOUT_MS
 from callwright.sim.caller import drawn
 from callwright.sim.line import LineKind, LineSettings
 from callwright.sim.loop import collect_faults, loop_ms

@@ -32,14 +32,14 @@ from callwright.claims.matcher import claimed, judge
 from callwright.claims.words import Heard
 from callwright.declare.actions import Money
 from callwright.ledger.owing import CONFLICT, DEFERRED
-from callwright.sim.inspection import claim_of
+from callwright.sim.behind.inspection import claim_of
 from callwright.sim.models import ToolRequested
 from callwright.sim.provider import oracle
 from callwright.sim.provider.book import Refund, Status
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
-    from callwright.sim.backend import Books
+    from callwright.sim.behind.backend import Books
     from callwright.sim.provider import ProviderSettings
     from callwright.sim.quick.call import QuickResult
 

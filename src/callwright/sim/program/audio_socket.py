@@ -37,7 +37,7 @@ from callwright.audio.formats import FRAME_MS, PCM16_24K, Encoding
 from callwright.core.plan import Ending
 from callwright.errors import UsageError
 from callwright.ids import ItemId, MarkId, Ms
-from callwright.sim.streamed import StreamedReplies
+from callwright.sim.program.streamed import StreamedReplies
 
 if TYPE_CHECKING:
     from callwright.sim.line import SimulatedLine

@@ -28,7 +28,7 @@ from callwright.measure.verdict import judge
 from callwright.runtime.connect import connector
 from callwright.runtime.endpoint import Endpoint
 from callwright.sim.agents import tools_of
-from callwright.sim.elsewhere import Elsewhere
+from callwright.sim.elsewhere.book import Elsewhere
 from callwright.sim.live import play_elsewhere, take_elsewhere
 from callwright.sim.models import AgentSaid, HistoryItem, SystemNote, ToolAnswered
 from callwright.sim.record import CallRecord

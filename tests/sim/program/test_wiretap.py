@@ -12,10 +12,10 @@ from callwright.audio.formats import PCM, PCM16_24K
 from callwright.audio.g711 import pcmu_decode
 from callwright.audio.resample import resample
 from callwright.sim.agents import tools_of
-from callwright.sim.audio_socket import FORMAT
+from callwright.sim.program.audio_socket import FORMAT
+from callwright.sim.program.streamed import StreamedReplies
+from callwright.sim.program.wiretap import WireTap
 from callwright.sim.scenario import load_scenario
-from callwright.sim.streamed import StreamedReplies
-from callwright.sim.wiretap import WireTap
 from callwright.sim.world import Options, make_session
 from callwright.wire.codec import decode_server
 from callwright.wire.server import ResponseDone, ResponseOutputAudioDelta

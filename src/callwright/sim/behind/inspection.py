@@ -25,7 +25,7 @@ from callwright.sim.models import SystemNote, ToolAnswered
 if TYPE_CHECKING:
     from callwright.core.heard import Turn
     from callwright.ledger.provider import Traits
-    from callwright.sim.backend import Books
+    from callwright.sim.behind.backend import Books
     from callwright.sim.models import HistoryItem
     from callwright.sim.provider import oracle
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast, get_type_hints
 
 from callwright.declare.tools import Spoken
-from callwright.sim.arguments import Key, Source, read_sources
 from callwright.sim.models import Clip, ToolRequest
-from callwright.sim.phrases import Phrase, fits_any, read_phrases
+from callwright.sim.rules.arguments import Key, Source, read_sources
+from callwright.sim.rules.phrases import Phrase, fits_any, read_phrases
 from callwright.sim.speech import Side, Speech, normalise
 
 if TYPE_CHECKING:

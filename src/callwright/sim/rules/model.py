@@ -40,7 +40,7 @@ from callwright.sim.models import (
     ToolRequest,
     ToolRequested,
 )
-from callwright.sim.rulebook import BEHAVIORS, Fact, Rules, Saying, Topic, read_rules
+from callwright.sim.rules.rulebook import BEHAVIORS, Fact, Rules, Saying, Topic, read_rules
 from callwright.sim.speech import Speech, normalise
 from callwright.sim.yamlfile import read_yaml
 

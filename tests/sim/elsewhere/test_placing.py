@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callwright.sim.elsewhere.placing import USUAL_PACE, doubt_ms, pace_of, place_words, whole_ms
 from callwright.sim.models import Clip
-from callwright.sim.placing import USUAL_PACE, doubt_ms, pace_of, place_words, whole_ms
 from callwright.sim.record import Streamed
 from callwright.sim.server.speaking import OUTPUT_HZ, Utterance, render
 from callwright.sim.speech import Speech

@@ -10,7 +10,7 @@ from typing import TextIO
 import pytest
 
 from callwright.errors import UsageError
-from callwright.sim.program import OUTPUT_BYTES, Program, running
+from callwright.sim.program.process import OUTPUT_BYTES, Program, running
 
 
 def never() -> asyncio.Future[None]:

@@ -10,7 +10,7 @@ import pytest
 
 from callwright.audio.formats import AudioFormat, Encoding
 from callwright.ids import ItemId, ToolCallId
-from callwright.sim.elsewhere import JUST_CUT_MS, WireSession
+from callwright.sim.elsewhere.session import JUST_CUT_MS, WireSession
 from callwright.sim.models import AgentSaid, CallerSaid, HistoryItem, SystemNote, ToolAnswered, ToolRequested
 from callwright.sim.record import Truncation
 from callwright.wire import client, items, server

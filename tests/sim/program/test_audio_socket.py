@@ -16,10 +16,10 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from callwright.audio.dtmf import KeyDetector
 from callwright.core.plan import Ending
 from callwright.ids import ItemId
-from callwright.sim.audio_socket import FORMAT, AudioSocket
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
-from callwright.sim.streamed import StreamedReplies
+from callwright.sim.program.audio_socket import FORMAT, AudioSocket
+from callwright.sim.program.streamed import StreamedReplies
 
 FRAME = FORMAT.frame_bytes
 LOUD = np.full(FORMAT.rate_hz // 50, 9_000, np.int16).tobytes()

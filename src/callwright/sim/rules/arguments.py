@@ -19,7 +19,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Protocol
 
 from callwright.claims.presses import KEY_NAMED
-from callwright.sim.phrases import Phrase, read_phrases
+from callwright.sim.rules.phrases import Phrase, read_phrases
 from callwright.sim.speech import normalise
 
 if TYPE_CHECKING:

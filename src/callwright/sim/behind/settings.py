@@ -20,8 +20,8 @@ from callwright.sim.yamlfile import read_typed
 
 if TYPE_CHECKING:
     from callwright.ids import Ms
+    from callwright.sim.behind.dying import Crash
     from callwright.sim.caller import Step
-    from callwright.sim.dying import Crash
     from callwright.sim.provider import Charge, ProviderSettings
     from callwright.sim.yamlfile import Field
 
@@ -111,7 +111,7 @@ def _with_settings(behind: Behind, settings: ProviderSettings, field: Field, par
 
 def read_crash(field: Field, gap_ms: Ms) -> Crash:
     """Where a process dies in a call, and when the next one begins: before the call that follows after ``gap_ms``."""
-    from callwright.sim.dying import POINTS_IN_A_CALL, Crash
+    from callwright.sim.behind.dying import POINTS_IN_A_CALL, Crash
 
     parts = field.mapping(CRASH_KEYS, ("at",))
     restart_ms = parts["restart_after_ms"].whole(0, gap_ms) if "restart_after_ms" in parts else RESTART_AFTER_MS

@@ -18,8 +18,8 @@ from callwright.measure.figures import METRICS, CallFigures, figures_of
 from callwright.measure.hearing import HeardCall, hear_call
 from callwright.measure.verdict import judge
 from callwright.sim.agents import tools_of
-from callwright.sim.outside_client import TakenCall, addresses, take_program
-from callwright.sim.program import Program, check_scenario
+from callwright.sim.program.call import TakenCall, addresses, take_program
+from callwright.sim.program.process import Program, check_scenario
 from callwright.sim.scenario import Scenario, load_scenario
 from callwright.sim.world import Options
 from callwright.wire.profiles import OPENAI, POLYAI

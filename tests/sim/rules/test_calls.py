@@ -8,7 +8,6 @@ import pytest
 import callwright
 from callwright.errors import ScenarioError
 from callwright.ids import ItemId, ToolCallId
-from callwright.sim.arguments import Behind, Key
 from callwright.sim.models import (
     AgentSaid,
     CallerSaid,
@@ -19,8 +18,9 @@ from callwright.sim.models import (
     ToolRequest,
     ToolRequested,
 )
-from callwright.sim.phrases import Phrase
 from callwright.sim.rules import RulesModel
+from callwright.sim.rules.arguments import Behind, Key
+from callwright.sim.rules.phrases import Phrase
 from callwright.sim.speech import Speech
 
 PHARMACY = Path(callwright.__file__).parent / "apps" / "pharmacy"

@@ -15,7 +15,7 @@ from callwright.audio.formats import AudioFormat, parse_format
 from callwright.audio.resample import Resampler
 from callwright.errors import RemoteProtocolError
 from callwright.ids import ItemId, Ms
-from callwright.sim.audio_socket import FORMAT
+from callwright.sim.program.audio_socket import FORMAT
 from callwright.wire import server
 from callwright.wire.client import InputAudioBufferAppend
 from callwright.wire.codec import ServerDecoder, decode_client, wire_type
@@ -23,8 +23,8 @@ from callwright.wire.objects import Audio, AudioOutput, Session, WireFormat
 
 if TYPE_CHECKING:
     from callwright.audio.formats import PCM
+    from callwright.sim.program.streamed import StreamedReplies
     from callwright.sim.server import ServerSession
-    from callwright.sim.streamed import StreamedReplies
 
 
 class WireTap:

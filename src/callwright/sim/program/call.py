@@ -1,13 +1,8 @@
-"""Calls that are taken by a client which is a program of its own, in any language, by the wall clock.
+"""One call that a program takes, from beginning to end.
 
-```
-the program ── CALLWRIGHT_MODEL_URL ── local realtime server ── rules model
-     └──────── CALLWRIGHT_AUDIO_URL ── audio socket ── line ── scripted caller
-```
-
-It is started before the line opens, and told by its environment where everything is. Of the call nothing is known but
-what could be heard and what went over the wire: no trace and no transcript of the client's, unless it tells the audio
-socket what it holds to have been heard.
+The program is started before the line opens, and told by its environment where everything is. Of the call nothing is
+known but what could be heard and what went over the wire: no trace and no transcript of the client's, unless it tells
+the audio socket what it holds to have been heard.
 """
 
 from __future__ import annotations
@@ -30,16 +25,16 @@ from callwright.core.plan import Ending
 from callwright.ids import Ms
 from callwright.runtime.call import CallResult
 from callwright.runtime.trace import Trace
-from callwright.sim.audio_socket import FORMAT, AudioSocket
 from callwright.sim.line import LineKind, SimulatedLine
 from callwright.sim.live import fastest_loop
 from callwright.sim.loop import loop_ms
-from callwright.sim.program import AUDIO_URL, PROGRAM, Program, Running, check_scenario, running
+from callwright.sim.program.audio_socket import FORMAT, AudioSocket
+from callwright.sim.program.process import AUDIO_URL, PROGRAM, Program, Running, check_scenario, running
+from callwright.sim.program.streamed import StreamedReplies
+from callwright.sim.program.wiretap import WireTap
 from callwright.sim.record import Tells
 from callwright.sim.server.memory import MemoryConnector
 from callwright.sim.server.websocket import RealtimeServer
-from callwright.sim.streamed import StreamedReplies
-from callwright.sim.wiretap import WireTap
 from callwright.sim.world import Options, take_call
 from callwright.wire.profiles import OPENAI, Profile
 

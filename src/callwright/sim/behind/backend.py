@@ -25,13 +25,13 @@ from callwright.ledger.rows import Attempt, Authorization, Event, Operation, Out
 from callwright.ledger.store import KEYS, MemoryStore
 from callwright.runtime.dispatcher import Ledger
 from callwright.sim.agents import make_deps
-from callwright.sim.dying import Crash, Life, MortalProvider, MortalStore
+from callwright.sim.behind.dying import Crash, Life, MortalProvider, MortalStore
 from callwright.sim.loop import loop_ms
 from callwright.sim.record import Effect
 
 if TYPE_CHECKING:
     from callwright.ledger.provider import Provider, Traits
-    from callwright.sim.behind import Behind
+    from callwright.sim.behind.settings import Behind
     from callwright.sim.provider import Book, StandIn
 
 SETTLES_WITHIN_MS: Ms = 120_000

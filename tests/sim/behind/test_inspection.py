@@ -16,10 +16,10 @@ from callwright.ledger.rows import Outbox
 from callwright.ledger.store import KEYS
 from callwright.measure.figures import measure_call
 from callwright.measure.verdict import judge
-from callwright.sim.backend import Backend, Books
+from callwright.sim.behind.backend import Backend, Books
+from callwright.sim.behind.dying import POINTS_IN_A_CALL, Crash
+from callwright.sim.behind.inspection import broken_invariants, card_numbers, kept_texts
 from callwright.sim.caller import Anchor, Step, Trigger
-from callwright.sim.dying import POINTS_IN_A_CALL, Crash
-from callwright.sim.inspection import broken_invariants, card_numbers, kept_texts
 from callwright.sim.provider import ProviderSettings, StandIn
 from callwright.sim.recorded import recorded
 from callwright.sim.scenario import Scenario, load_scenario

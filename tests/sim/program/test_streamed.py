@@ -15,9 +15,9 @@ from callwright.audio.formats import PCM
 from callwright.audio.g711 import pcmu_decode, pcmu_encode
 from callwright.audio.resample import Resampler, resample
 from callwright.ids import ItemId
+from callwright.sim.program.streamed import NOBODY, StreamedReplies
 from callwright.sim.record import EarSpan
 from callwright.sim.speech import RATE_HZ, Speech
-from callwright.sim.streamed import NOBODY, StreamedReplies
 
 HZ = 24_000
 FIRST, SECOND = ItemId("first"), ItemId("second")
