@@ -230,10 +230,10 @@ PIECES = [(2, 400), (3, 600), (5, 1_000)]
     ("heard_ms", "heard"),
     [
         (0, 0),
-        (398, 1),
-        (399, 2),  # a line counts in its own samples
+        (379, 1),
+        (380, 2),  # no more than a frame is missing
         (400, 2),
-        (590, 2),
+        (570, 2),
         (600, 3),
         (1_000, 5),
         (2_000, 5),

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isqrt
 
-from callwright.core.playout import ROUNDING_MS, Cut
+from callwright.core.playout import Cut
 from callwright.ids import Ms
 
+HEARD_WITHIN_MS: Ms = 20
+"""A word of which no more than a frame is missing was heard; a position is not known better than that either."""
 SLOW_LETTERS_PER_S = 12
 """A slow speaker, with what words and pauses add to their letters: about 110 words a minute, where 150 are usual."""
 UNEVENNESS = 12
@@ -59,7 +61,7 @@ def aligned(written: str, pieces: Sequence[tuple[int, Ms]], cut: Cut) -> int:
     """
     count, start_ms = 0, 0
     for words, end_ms in pieces:
-        if end_ms > cut.heard_ms + ROUNDING_MS:
+        if end_ms > cut.heard_ms + HEARD_WITHIN_MS:
             piece = " ".join(written.split()[count:words])
             part = Cut(cut.item_id, max(0, cut.heard_ms - start_ms), end_ms - start_ms, is_complete=True)
             return count + (len(estimate(piece, part).split()) if piece else 0)
