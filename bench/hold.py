@@ -17,7 +17,7 @@ import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
 
-from callwright.cli.playing import ROOTS
+from callwright.cli.plan import ROOTS
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import load_scenario, locate_scenario
 from callwright.sim.vloop import run_virtual

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.census import Census, head, told
 
-from callwright.cli.playing import ROOTS
+from callwright.cli.plan import ROOTS
 from callwright.errors import ConnectionFailed
 from callwright.ids import Ms
 from callwright.measure.figures import figures_of

@@ -31,7 +31,7 @@ from bench.soak import until_interrupted
 from tests.runtime.calls import run
 from tests.runtime.test_many_calls import PlainLine
 
-from callwright.cli.playing import ROOTS
+from callwright.cli.plan import ROOTS
 from callwright.core.ports import Connector
 from callwright.errors import ConnectionFailed
 from callwright.runtime.connect import Transport, connector

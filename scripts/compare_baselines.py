@@ -16,7 +16,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from callwright.cli.options import Setup
-from callwright.cli.playing import ROOTS, Plan, make_plan, play_one
+from callwright.cli.plan import ROOTS, Plan, make_plan
+from callwright.cli.playing import play_one
 from callwright.measure.batch import RunResult
 from callwright.measure.outcome import MISDONE
 from callwright.sim.scenario import find_scenarios

@@ -78,7 +78,7 @@ def told(value: object) -> str:
 
 def baselines() -> str:
     """Each scenario that has a baseline, with what that fails of the expectations, and what is expected."""
-    from callwright.cli.playing import ROOTS
+    from callwright.cli.plan import ROOTS
     from callwright.sim.scenario import Scenario, find_scenarios, load_scenario
 
     def lines(scenario: Scenario) -> Iterator[tuple[str, ...]]:

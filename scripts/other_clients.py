@@ -42,11 +42,11 @@ from agents.realtime.model_inputs import RealtimeModelSendRawMessage
 
 from callwright.audio.formats import FRAME_MS, PCM16_24K, Encoding
 from callwright.cli.options import Setup
-from callwright.cli.playing import make_plan
-from callwright.core.heard import Source, Speaker, Turn
+from callwright.cli.plan import make_plan
 from callwright.core.ports import Connector, Line
 from callwright.core.session import Ending
 from callwright.core.toolcalls import AfterOutput
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.declare.agent import Agent
 from callwright.declare.tools import Context, Tool
 from callwright.errors import Refuse

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from callwright.cli.options import Setup
-from callwright.cli.playing import ROOTS, make_plan
+from callwright.cli.plan import ROOTS, make_plan
 from callwright.runtime.replay import Outcome, replay
 from callwright.sim.scenario import find_scenarios
 from callwright.sim.world import play

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, Protocol
 from callwright.cli.against import read_against
 from callwright.cli.jobs import Batch, Task, cores
 from callwright.cli.options import Setup
-from callwright.cli.playing import make_plan
+from callwright.cli.plan import make_plan
 from callwright.ids import Ms
 from callwright.measure.batch import RunResult, scored
 from callwright.measure.figures import METRICS

@@ -21,7 +21,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from callwright.cli.options import Setup
-from callwright.cli.playing import Plan, Played, make_plan, play_one
+from callwright.cli.plan import Plan, make_plan
+from callwright.cli.playing import Played, play_one
 
 RATE: Final = 0.5
 PROCESSING: Final = "still-processing"

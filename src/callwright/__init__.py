@@ -12,12 +12,12 @@ from callwright import lines as lines
 
 if TYPE_CHECKING:
     from callwright.claims.lexicon import Lexicon as Lexicon
-    from callwright.core.heard import Source as Source
-    from callwright.core.heard import Speaker as Speaker
-    from callwright.core.heard import Turn as Turn
     from callwright.core.session import Can as Can
     from callwright.core.session import Ending as Ending
     from callwright.core.toolcalls import AfterOutput as AfterOutput
+    from callwright.core.transcript import Source as Source
+    from callwright.core.transcript import Speaker as Speaker
+    from callwright.core.transcript import Turn as Turn
     from callwright.declare.actions import AUTOMATIC as AUTOMATIC
     from callwright.declare.actions import Authority as Authority
     from callwright.declare.actions import Card as Card
@@ -74,11 +74,11 @@ _PLACES = {
     "Recording": "declare.notices",
     "Refuse": "errors",
     "Said": "declare.voice",
-    "Source": "core.heard",
-    "Speaker": "core.heard",
+    "Source": "core.transcript",
+    "Speaker": "core.transcript",
     "Spoken": "declare.tools",
     "Terms": "declare.actions",
-    "Turn": "core.heard",
+    "Turn": "core.transcript",
     "UsageError": "errors",
     "Voice": "declare.voice",
     "openai": "declare.agent",

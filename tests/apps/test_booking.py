@@ -9,7 +9,7 @@ from importlib.resources import as_file, files
 import msgspec
 import pytest
 
-from callwright.core.heard import Source, Speaker
+from callwright.core.transcript import Source, Speaker
 from callwright.measure.figures import CallFigures, measure_call
 from callwright.measure.verdict import judge
 from callwright.sim.models import ToolAnswered, ToolRequested

@@ -14,7 +14,7 @@ from tests.cli.calling import callwright, variant
 
 from callwright.cli.junit import as_junit
 from callwright.cli.options import Setup
-from callwright.cli.playing import make_plan
+from callwright.cli.plan import make_plan
 from callwright.cli.show_batch import Against, Measured, said, seeds
 from callwright.measure.batch import RunResult
 from callwright.measure.compare import Call, Side, compared

@@ -18,9 +18,10 @@ from tests.cli.test_check import running
 from tests.cli.test_main import WITH_CTRL_C
 
 from callwright.cli.estimate import Calls, Length, ask, length_of, told
-from callwright.cli.live import PATIENCE_S, PAUSES_S, Live, Patience
+from callwright.cli.live import Live
 from callwright.cli.options import LIVE_CALLS, Setup
-from callwright.cli.playing import Plan, make_plan
+from callwright.cli.patience import PATIENCE_S, PAUSES_S, Patience
+from callwright.cli.plan import Plan, make_plan
 from callwright.cli.server import Server
 from callwright.errors import ConnectionFailed, UsageError
 from callwright.sim.server import ServerSession

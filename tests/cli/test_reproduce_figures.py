@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from callwright.cli.playing import make_plan
+from callwright.cli.plan import make_plan
 from callwright.measure.batch import RunResult
 from callwright.measure.figures import METRICS, CallFigures
 from callwright.measure.verdict import Verdict

@@ -20,11 +20,10 @@ from callwright.core.heard import (
     Cue,
     HeardRecord,
     Hearing,
-    Source,
-    Speaker,
     Truncate,
 )
 from callwright.core.playout import Cut
+from callwright.core.transcript import Source, Speaker
 from callwright.errors import IllegalTransition
 from callwright.sim.models import Clip
 from callwright.sim.server.speaking import render

@@ -10,9 +10,9 @@ from tests.core.test_consent import QUESTION, YES, answers, asked, decided, prop
 from callwright.claims.facts import Milestone
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.core.heard import Source
 from callwright.core.notice import Stage as Told
 from callwright.core.plan import Keep
+from callwright.core.transcript import Source
 from callwright.core.turns import REPLY_PATIENCE_MS, WORDLESS_PATIENCE_MS
 from callwright.ids import ItemId, ResponseId
 

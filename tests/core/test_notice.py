@@ -11,7 +11,6 @@ from tests.core.machines import written_rows
 from callwright.claims.words import plain
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.core.heard import Source, Speaker, Turn
 from callwright.core.keeping import KEEPING, Stage, is_no
 from callwright.core.notice import NOTICE, Notice
 from callwright.core.notice import Stage as Told
@@ -19,6 +18,7 @@ from callwright.core.plan import Keep
 from callwright.core.ports import PlayedReports
 from callwright.core.session import Can
 from callwright.core.toolcalls import AfterOutput
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.ids import ItemId, Ms
 
 AI = "our automated assistant"

@@ -7,9 +7,9 @@ from tests.core.drive import CANCELLED, K1, R1, R2, U1, A, B, Call, FakeLine, ca
 
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.core.heard import Source
 from callwright.core.ports import PlayedReports
 from callwright.core.session import CallPlan, Can, Session
+from callwright.core.transcript import Source
 
 RATE_HZ = 24_000
 

@@ -33,9 +33,9 @@ from tests.core.drive import (
 
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.core.heard import Source
 from callwright.core.playout import Playing
 from callwright.core.toolcalls import SLOW_TOOL_MS
+from callwright.core.transcript import Source
 from callwright.core.turns import REPLY_PATIENCE_MS
 
 # --- interruption ----------------------------------------------------------------------------------------------------

@@ -12,12 +12,12 @@ from tests.core.drive import EVERYTHING, RATE_HZ, TOOLS, FakeLine, plan, samples
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.goodbye import DECISION_MS, HANDOVER_MS, STALL_CAP_MS
-from callwright.core.heard import Source
 from callwright.core.pickup import Stage
 from callwright.core.playout import Playing
 from callwright.core.ports import PlayedReports
 from callwright.core.session import Can, Session
 from callwright.core.stalls import TURN_MAX_MS
+from callwright.core.transcript import Source
 from callwright.core.turns import REPLY_PATIENCE_MS, Floor
 from callwright.ids import EventId, ItemId, ResponseId, ToolCallId
 

@@ -7,10 +7,10 @@ from tests.core.drive import R1, A
 
 from callwright.core import events as on
 from callwright.core.estimate import estimate
-from callwright.core.heard import Source
 from callwright.core.playout import Cut
 from callwright.core.ports import PlayedReports
 from callwright.core.session import CallPlan, Can, Session
+from callwright.core.transcript import Source
 
 RATE_HZ = 24_000
 WORDS = "one two three four"

@@ -15,12 +15,13 @@ from tests.core.machines import written_rows
 from callwright.core import commands as do
 from callwright.core import events as on
 from callwright.core.estimate import aligned
-from callwright.core.heard import HeardRecord, Source
+from callwright.core.heard import HeardRecord
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Can
 from callwright.core.playout import Cut, Playout
 from callwright.core.ports import PlayedReports
 from callwright.core.session import Session
+from callwright.core.transcript import Source
 from callwright.core.turns import Turns
 from callwright.core.voicing import FIRST_LOOK_MS, PROGRESS_MS, VOICING, OwnVoice
 from callwright.ids import ItemId, Ms, ResponseId

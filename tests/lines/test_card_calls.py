@@ -15,7 +15,7 @@ from tests.sim.whole_call import says
 import callwright as cw
 from callwright.apps.hotel import desk
 from callwright.audio.formats import FRAME_MS, PCM16_24K
-from callwright.cli.playing import ROOTS
+from callwright.cli.plan import ROOTS
 from callwright.ids import Ms
 from callwright.lines.soundcard import Glitches, sound_card
 from callwright.runtime.call import Call

@@ -20,9 +20,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from callwright.cli.live import told_on_stderr
 from callwright.cli.options import LIVE_CALLS, Setup
-from callwright.cli.playing import Plan, Played, make_plan, play_waiting
+from callwright.cli.patience import told_on_stderr
+from callwright.cli.plan import Plan, make_plan
+from callwright.cli.playing import Played, play_waiting
 from callwright.wire.profiles import POLYAI
 
 LOCAL: Final = "local"

@@ -12,7 +12,7 @@ import numpy as np
 import callwright.apps.hotel as hotel
 from callwright.audio.g711 import pcmu_decode, pcmu_encode
 from callwright.audio.resample import Resampler, resample
-from callwright.core.heard import Source, Speaker, Turn
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.ids import ItemId, Ms
 from callwright.sim.models import AgentSaid, CallerSaid, Clip
 from callwright.sim.record import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tests.measure.records import LONG, SPEECH, Laid, read_by_server, record_of, said
 
-from callwright.core.heard import Speaker
+from callwright.core.transcript import Speaker
 from callwright.ids import ItemId, ToolCallId
 from callwright.measure.course import Course, Span, Step, WordFate, course_of
 from callwright.measure.hearing import hear_call

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.measure.records import LONG, SPEECH, Laid, confirmed, record_of, said
 
-from callwright.core.heard import Source, Speaker, Turn
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.ids import ItemId
 from callwright.measure.figures import METRICS, CallFigures, measure_call
 from callwright.sim.models import AgentSaid, Clip

@@ -19,7 +19,7 @@ from scripts.other_clients import FIGURES, QUICK, AgentsClient, Row, cut_replies
 from callwright.apps.hotel import desk
 from callwright.audio.resample import resample
 from callwright.cli.options import Setup
-from callwright.cli.playing import make_plan
+from callwright.cli.plan import make_plan
 from callwright.measure.figures import CallFigures, measure_call
 from callwright.sim.models import AgentSaid, ToolAnswered
 from callwright.sim.record import CallRecord

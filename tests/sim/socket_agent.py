@@ -12,8 +12,8 @@ from websockets.exceptions import ConnectionClosed
 
 import callwright as cw
 from callwright.audio.formats import PCM16_24K
-from callwright.core.heard import Speaker
 from callwright.core.ports import LineSink, PlayedReports
+from callwright.core.transcript import Speaker
 from callwright.ids import ItemId, MarkId
 from callwright.sim.agents import load_agent
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.sim.whole_call import LOOK_UP, check_in, first, hangs_up, quick, says, scenario
 
-from callwright.cli.playing import ROOTS
+from callwright.cli.plan import ROOTS
 from callwright.errors import ConnectionFailed
 from callwright.ids import Ms
 from callwright.sim.caller import Anchor

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.census import JUDGED, MAY_GROW, NAMES, WARM_UP, Census, grown
 from bench.soak import FATES, Call
 
-from callwright.cli.playing import ROOTS
+from callwright.cli.plan import ROOTS
 from callwright.ids import Ms
 from callwright.sim.scenario import find_scenarios, load_scenario
 from callwright.sim.vloop import VirtualLoop

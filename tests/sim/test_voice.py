@@ -15,7 +15,8 @@ from tests.sim.server.driving import speech
 
 import callwright as cw
 from callwright.cli.options import Setup
-from callwright.cli.playing import Played, make_plan, play_one
+from callwright.cli.plan import make_plan
+from callwright.cli.playing import Played, play_one
 from callwright.errors import UsageError
 from callwright.runtime.masked import mask_trace, without_words
 from callwright.runtime.replay import Outcome, replay

@@ -10,8 +10,15 @@ import click
 
 from callwright.cli import options, show
 from callwright.cli.estimate import ask_about
-from callwright.cli.live import told_on_stderr
-from callwright.cli.playing import came_about, make_plan, play_one, play_waiting, progress, save
+from callwright.cli.patience import told_on_stderr
+from callwright.cli.plan import make_plan
+from callwright.cli.playing import (
+    came_about,
+    play_one,
+    play_waiting,
+    progress,
+    save,
+)
 from callwright.cli.report import write_calls, write_export
 
 

@@ -10,13 +10,12 @@ import click
 
 from callwright.cli import options, show
 from callwright.cli.estimate import ask_about
-from callwright.cli.live import told_on_stderr
 from callwright.cli.options import Pace
+from callwright.cli.patience import told_on_stderr
+from callwright.cli.plan import Plan, make_plan
 from callwright.cli.playing import (
-    Plan,
     Played,
     came_about,
-    make_plan,
     play_one,
     play_together,
     play_waiting,

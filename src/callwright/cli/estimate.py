@@ -22,7 +22,7 @@ from callwright.sim.world import in_memory, take_call
 
 if TYPE_CHECKING:
     from callwright.cli.live import Live
-    from callwright.cli.playing import Plan
+    from callwright.cli.plan import Plan
     from callwright.cli.server import Server
 
 _MICRO: Final = 1_000_000

@@ -29,7 +29,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from callwright.cli.playing import Plan, play_one, save
+from callwright.cli.plan import Plan
+from callwright.cli.playing import play_one, save
 from callwright.cli.report import PAGE, write_calls, write_export
 from callwright.errors import SimulationError
 from callwright.measure.batch import RunResult

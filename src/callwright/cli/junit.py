@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 
-from callwright.cli.playing import Plan
+from callwright.cli.plan import Plan
 from callwright.cli.show_batch import Measured, remark
 from callwright.measure.batch import RunResult
 

@@ -16,8 +16,9 @@ from callwright.cli.against import read_against, saved_side
 from callwright.cli.estimate import ask_about
 from callwright.cli.jobs import Batch, Task, Waiting, cores
 from callwright.cli.junit import as_junit
-from callwright.cli.live import told_on_stderr
-from callwright.cli.playing import Plan, make_plan, progress
+from callwright.cli.patience import told_on_stderr
+from callwright.cli.plan import Plan, make_plan
+from callwright.cli.playing import progress
 from callwright.cli.report import write_batches
 from callwright.cli.show_batch import Against, Measured, as_markdown, as_object, remark
 from callwright.errors import UsageError

@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from callwright.cli.playing import Plan
+    from callwright.cli.plan import Plan
 
 _NARROWEST, _WIDEST = 60, 120
 _ASCII = str.maketrans("█▄·", "#=.")

@@ -7,7 +7,7 @@ from importlib import resources
 import click
 
 from callwright.cli import show
-from callwright.cli.playing import ROOTS
+from callwright.cli.plan import ROOTS
 from callwright.sim.scenario import find_scenarios, load_scenario
 
 

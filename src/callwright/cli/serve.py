@@ -15,7 +15,7 @@ import click
 
 from callwright.cli import options
 from callwright.cli.local import chat_endpoint, chat_model, chat_url
-from callwright.cli.playing import Plan, make_plan
+from callwright.cli.plan import Plan, make_plan
 from callwright.errors import UsageError
 from callwright.runtime.environment import read_environment
 from callwright.sim.live import fastest_loop

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from rich.table import Table
 from rich.text import Text
 
-from callwright.cli.playing import Plan
+from callwright.cli.plan import Plan
 from callwright.cli.printing import digits, heading, put, unwrapped
 from callwright.measure.batch import RunResult, reservations, runs_shown
 from callwright.measure.compare import Difference, Side, compared, unpaired

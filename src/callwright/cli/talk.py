@@ -25,11 +25,11 @@ from callwright.audio.echo import CANCELS
 from callwright.cli.ledger import VERBS, Asked, load_provider
 from callwright.cli.local import LOCAL, chat_endpoint, chat_model, chat_url
 from callwright.cli.main import INTERRUPTED
-from callwright.cli.playing import ROOTS, look_here
+from callwright.cli.plan import ROOTS, look_here
 from callwright.cli.printing import put, width
 from callwright.cli.server import Server
-from callwright.core.heard import Source, Speaker, Turn
 from callwright.core.ports import Connector
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.declare.agent import Agent, ModelChoice
 from callwright.errors import LineFailed, UsageError
 from callwright.ids import ItemId

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from callwright.ids import ItemId
 
 if TYPE_CHECKING:
-    from callwright.core.heard import Turn
+    from callwright.core.transcript import Turn
 
 
 @dataclass(slots=True)

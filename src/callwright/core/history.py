@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from callwright.core.commands import CarryCall, CarryMessage, ConfigureSession, PostFacts, PostToolOutput, Request
 from callwright.core.events import FactChanged, ToolCalled
-from callwright.core.heard import HeardRecord, Speaker, Turn
+from callwright.core.heard import HeardRecord
 from callwright.core.notes import note_of
 from callwright.core.notice import Notice
 from callwright.core.playout import Playout
+from callwright.core.transcript import Speaker, Turn
 from callwright.ids import EventId, ItemId, ToolCallId
 
 ITEMS_MAX = 256

@@ -16,7 +16,7 @@ from callwright.claims.sentences import is_rendered
 from callwright.claims.words import Heard
 from callwright.core.estimate import ends_ms
 from callwright.core.events import FactChanged
-from callwright.core.heard import Source, Turn
+from callwright.core.transcript import Source, Turn
 
 SUPPORTED: Mapping[Milestone, tuple[Said, ...]] = {
     Milestone.PROPOSED: (Said.FAILED,),

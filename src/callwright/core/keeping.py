@@ -18,11 +18,12 @@ from enum import Enum, auto
 
 from callwright.claims.words import plain
 from callwright.core.commands import DropWords, KeepWords
-from callwright.core.heard import HeardRecord, Speaker, Turn
+from callwright.core.heard import HeardRecord
 from callwright.core.notice import Notice
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import CallPlan, Keep
 from callwright.core.table import Table
+from callwright.core.transcript import Speaker, Turn
 from callwright.ids import Ms
 
 STOP_RECORDING = "stop_recording"

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from enum import Enum, auto
 
 from callwright.claims.words import plain
-from callwright.core.heard import Source, Speaker, Turn
 from callwright.core.table import Table
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.ids import ItemId, Ms
 
 

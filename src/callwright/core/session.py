@@ -31,7 +31,7 @@ from callwright.core.asking import Asking
 from callwright.core.cuts import Cuts
 from callwright.core.goodbye import Goodbye, Withdrawal
 from callwright.core.handover import Handover
-from callwright.core.heard import HeardRecord, Truncate, Turn
+from callwright.core.heard import HeardRecord, Truncate
 from callwright.core.hold import Hold, HoldSummary, has_words
 from callwright.core.keeping import Keeping
 from callwright.core.keys import Keys
@@ -52,6 +52,7 @@ from callwright.core.serving import Serving
 from callwright.core.stalls import Stalls
 from callwright.core.telling import Tellings
 from callwright.core.toolcalls import AfterOutput, ToolCalls
+from callwright.core.transcript import Turn
 from callwright.core.turns import Turns
 from callwright.core.voicing import OwnVoice
 from callwright.errors import IllegalTransition

@@ -16,12 +16,12 @@ from callwright.claims.words import Heard
 from callwright.core.commands import PostFacts
 from callwright.core.consent import Consents
 from callwright.core.events import FactChanged
-from callwright.core.heard import Source, Turn
 from callwright.core.judging import first_told, heard_of, tells, wrong_claims
 from callwright.core.notes import note_of
 from callwright.core.outgoing import Outgoing
 from callwright.core.plan import Untold
 from callwright.core.told import Told
+from callwright.core.transcript import Source, Turn
 from callwright.ids import ItemId, Ms, ResponseId
 
 TEXT_PATIENCE_MS: Ms = 3_000

@@ -25,7 +25,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from callwright.claims.cards import without_cards, without_spoken_cards
-from callwright.core.heard import Speaker
+from callwright.core.transcript import Speaker
 from callwright.measure.hearing import Fate
 from callwright.measure.pickup import ready_ms
 from callwright.sim.models import SystemNote, ToolAnswered, ToolRequested

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from callwright.core.heard import Speaker
+from callwright.core.transcript import Speaker
 from callwright.measure.far import FarSide, find_far_side
 from callwright.measure.pickup import Arrival, find_arrival
 from callwright.measure.played import Played, audible_bounds_ms, measure_played, placed_clips

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callwright.core.heard import Speaker
+from callwright.core.transcript import Speaker
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -22,11 +22,11 @@ from callwright.audio.formats import FRAME_MS, AudioFormat, Encoding, parse_form
 from callwright.claims.cards import without_cards, without_spoken_cards
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.core.heard import Turn
 from callwright.core.hold import HoldSummary
 from callwright.core.plan import Keep, Untold
 from callwright.core.ports import Connector, Line
 from callwright.core.session import CallPlan, Can, Ending, Session
+from callwright.core.transcript import Turn
 from callwright.declare.agent import Agent
 from callwright.declare.notices import Recording
 from callwright.declare.tools import Deps

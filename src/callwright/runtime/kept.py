@@ -17,8 +17,8 @@ import msgspec
 
 from callwright.core.commands import Command, NoteAnomaly
 from callwright.core.events import Event
-from callwright.core.heard import Turn
 from callwright.core.plan import CallPlan, Ending
+from callwright.core.transcript import Turn
 
 WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "CallerTranscribed": ("text",),

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from callwright.audio.dtmf import KeyHeard
     from callwright.audio.echo import EchoReport
-    from callwright.core.heard import Turn
     from callwright.core.hold import HoldSummary
+    from callwright.core.transcript import Turn
     from callwright.sim.models import Clip, HistoryItem
     from callwright.sim.speech import Word
 

@@ -25,8 +25,8 @@ from tests.sim.open.standin import (
 from tests.sim.whole_call import check_in, says
 
 from callwright.apps.hotel import desk
-from callwright.core.heard import Speaker
 from callwright.core.ports import Connector
+from callwright.core.transcript import Speaker
 from callwright.ids import Ms
 from callwright.runtime.call import CallResult, run
 from callwright.runtime.connect import connector

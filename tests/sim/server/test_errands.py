@@ -362,7 +362,8 @@ def test_every_piece_leaves_once_in_order_and_never_far_ahead_of_a_player(pieces
         client.part(made, piece(length_ms))
     client.part(made, Made())
     client.advance(20_000)
-    sound = [Utterance.of(piece(length_ms), PCM16_24K).audio for _, length_ms in pieces]
+    told = [piece(length_ms) for _, length_ms in pieces]
+    sound = [Utterance.of(each.pcm, each.words, PCM16_24K).audio for each in told]
     assert client.streamed() == b"".join(sound)
     played_to_ms = 0.0
     for chunk in client.of("response.output_audio.delta"):

@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 
 from callwright.audio.formats import parse_format
-from callwright.core.heard import Source, Speaker, Turn
 from callwright.core.ports import Connector, Line
 from callwright.core.session import Ending
 from callwright.core.toolcalls import AfterOutput
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.declare.agent import Agent
 from callwright.declare.tools import Context, Facts, Tool
 from callwright.errors import ConnectionFailed

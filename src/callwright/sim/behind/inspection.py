@@ -23,7 +23,7 @@ from callwright.ledger.saying import fact_of
 from callwright.sim.models import SystemNote, ToolAnswered
 
 if TYPE_CHECKING:
-    from callwright.core.heard import Turn
+    from callwright.core.transcript import Turn
     from callwright.ledger.provider import Traits
     from callwright.sim.behind.backend import Books
     from callwright.sim.models import HistoryItem

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from callwright.audio.formats import parse_format
-from callwright.core.heard import Source, Speaker, Turn
 from callwright.core.plan import Ending
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.ids import Ms
 from callwright.runtime.call import CallResult
 from callwright.runtime.trace import Trace

@@ -33,9 +33,9 @@ from callwright.sim.sessions import Sessions, known_limit
 from callwright.sim.vloop import run_virtual
 
 if TYPE_CHECKING:
-    from callwright.core.heard import Turn
     from callwright.core.plan import Untold
     from callwright.core.session import Ending
+    from callwright.core.transcript import Turn
     from callwright.declare.agent import Agent
     from callwright.ids import ItemId, Ms
     from callwright.sim.caller import Step

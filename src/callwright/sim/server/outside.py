@@ -82,7 +82,7 @@ class Outside:
             return False
         match part:
             case Piece():
-                draft.utterance = Utterance.of(part, draft.audio_format, draft.utterance)
+                draft.utterance = Utterance.of(part.pcm, part.words, draft.audio_format, draft.utterance)
             case ToolRequest():
                 draft.calls.append(part)
             case Made() | Failed():

@@ -235,7 +235,7 @@ class Replies:
     def _grow(self, response: _Response, growth: Growth, piece: Piece, now_ms: Ms) -> None:
         """Let a piece follow what there is; of that, what has not left yet leaves when it would have anyway."""
         so_far = response.utterance
-        response.utterance = made = Utterance.of(piece, self.output_format, so_far)
+        response.utterance = made = Utterance.of(piece.pcm, piece.words, self.output_format, so_far)
         left_ms = response.speech[0].streamed_ms if response.speech else 0
         has_begun = response.speech is not None or bool(response.steps)
         begin = [] if has_begun else [Timed(now_ms, Step.BEGIN)]

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     import random
 
     from callwright.sim.models import Clip
-    from callwright.sim.server.errands import Piece
     from callwright.sim.server.settings import ServerSettings
 
 OUTPUT_HZ = PCM16_24K.rate_hz
@@ -56,15 +55,15 @@ class Utterance:
         return -(-len(self.audio) // self.format.bytes_per_ms)
 
     @staticmethod
-    def of(piece: Piece, audio_format: AudioFormat, before: Utterance | None = None) -> Utterance:
+    def of(pcm: Pcm, words: tuple[Word, ...], audio_format: AudioFormat, before: Utterance | None = None) -> Utterance:
         """A piece of a reply, behind what there was ``before``; it is filled up to a whole millisecond."""
-        samples = resample(np.pad(piece.pcm, (0, -len(piece.pcm) % PER_MS)), RATE_HZ, audio_format.rate_hz)
+        samples = resample(np.pad(pcm, (0, -len(pcm) % PER_MS)), RATE_HZ, audio_format.rate_hz)
         audio = ENCODE[audio_format.encoding](samples)
         if before is None:
-            return Utterance((), piece.words, audio, audio_format)
+            return Utterance((), words, audio, audio_format)
         shift_ms = before.audio_ms
-        words = [Word(word.text, word.start_ms + shift_ms, word.end_ms + shift_ms) for word in piece.words]
-        return Utterance((), (*before.words, *words), before.audio + audio, audio_format)
+        later = [Word(word.text, word.start_ms + shift_ms, word.end_ms + shift_ms) for word in words]
+        return Utterance((), (*before.words, *later), before.audio + audio, audio_format)
 
     def between(self, from_ms: Ms, to_ms: Ms) -> bytes:
         """A piece of the audio."""
