@@ -22,7 +22,7 @@ from typing import ClassVar, TypeVar
 
 import pytest
 from click.testing import Result
-from tests.cli.calling import callwright
+from tests.cli.calling import callwright, without_keys
 from tests.cli.test_serve import serving
 
 from callwright.cli.check import CLOCK_MAX_S
@@ -32,7 +32,6 @@ from callwright.runtime.endpoint import Endpoint, _tls
 from callwright.runtime.probe import Probe, Step
 from callwright.sim.server.websocket import RealtimeServer
 from callwright.testing.connections import EchoPeer, Serve, accept, answers, frame, raw_server, says
-from callwright.wire.profiles import PROFILES
 
 KEY = "sk-marker-9b2c"
 TEXT, CLOSE = 0x1, 0x8
@@ -47,9 +46,7 @@ Value = TypeVar("Value")
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory of its own, and an environment without keys."""
     monkeypatch.chdir(tmp_path)
-    for profile in PROFILES.values():
-        monkeypatch.delenv(profile.key_env, raising=False)
-        monkeypatch.delenv(profile.url_env, raising=False)
+    without_keys(monkeypatch)
     return tmp_path
 
 

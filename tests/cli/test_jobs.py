@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.calling import callwright, variant
-from tests.cli.test_main import WITH_CTRL_C
+from tests.cli.calling import callwright, interrupted, variant
 
 from callwright.cli.jobs import Batch, Task
 from callwright.errors import CallwrightError, IllegalTransition, SimulationError
@@ -39,24 +35,12 @@ def test_a_number_of_jobs_that_makes_no_sense_is_refused(jobs: str) -> None:
 
 
 def test_ctrl_c_ends_all_processes_and_keeps_what_was_finished() -> None:
-    """A terminal sends it to the whole group of processes. Who is left afterwards would keep standard error open."""
-    command = [sys.executable, "-c", WITH_CTRL_C, "measure", "check-in", "--client", "naive", "--json"]
-    with subprocess.Popen(
-        [*command, "--runs", "200", "--jobs", "2"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stderr
-        told = process.stderr.readline()
-        os.killpg(process.pid, signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=60)
-    assert told.startswith("FAILED check-in seed 1: ")
-    assert process.returncode == 130, stderr
-    assert "Traceback" not in stderr
-    assert " of 200 runs of check-in\n" in stderr
-    assert stdout.count("\n") == 1
+    measure = ("measure", "check-in", "--client", "naive", "--json", "--runs", 200, "--jobs", 2)
+    process = interrupted("FAILED check-in seed 1: ", *measure)
+    assert process.returncode == 130, process.stderr
+    assert "Traceback" not in process.stderr
+    assert " of 200 runs of check-in\n" in process.stderr
+    assert process.stdout.count("\n") == 1
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.cli.calling import HOTEL, callwright, variant
+from tests.cli.calling import HOTEL, callwright, interrupted, variant, without_keys
 from tests.cli.test_check import running
-from tests.cli.test_main import WITH_CTRL_C
 
 from callwright.cli.estimate import Calls, Length, ask, length_of, told
 from callwright.cli.live import Live
@@ -28,7 +25,6 @@ from callwright.sim.server import ServerSession
 from callwright.sim.server.websocket import RealtimeServer
 from callwright.sim.world import Options, make_session
 from callwright.testing.connections import Serve, answers, raw_server
-from callwright.wire.profiles import PROFILES
 
 KEY = "sk-marker-live"
 NOWHERE = "ws://127.0.0.1:1/v1/realtime"
@@ -73,9 +69,7 @@ async def end_call(
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory of its own, and an environment with nothing but one key."""
     monkeypatch.chdir(tmp_path)
-    for profile in PROFILES.values():
-        monkeypatch.delenv(profile.key_env, raising=False)
-        monkeypatch.delenv(profile.url_env, raising=False)
+    without_keys(monkeypatch)
     monkeypatch.setenv("POLY_API_KEY", KEY)
     return tmp_path
 
@@ -250,22 +244,11 @@ def test_a_key_that_is_refused_stops_the_batch_at_once(gone: Path, monkeypatch: 
 def test_ctrl_c_keeps_what_was_finished(gone: Path) -> None:
     gone.write_text(gone.read_text("utf-8").replace("ended: caller", "ended: agent"), "utf-8")
     with serving(Sessions(gone)) as url:
-        command = [sys.executable, "-c", WITH_CTRL_C, "measure", str(gone), "--server", url, "--yes", "--json"]
-        with subprocess.Popen(
-            [*command, "--runs", "200"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process:
-            assert process.stderr
-            while not (line := process.stderr.readline()).startswith("FAILED gone seed 1: "):
-                assert line
-            os.killpg(process.pid, signal.SIGINT)
-            stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stderr
-    assert " of 200 runs of gone\n" in stderr
-    assert json.loads(stdout)["runs"] >= 1
+        measure = ("measure", gone, "--server", url, "--yes", "--json", "--runs", 200)
+        process = interrupted("FAILED gone seed 1: ", *measure)
+    assert process.returncode == 130, process.stderr
+    assert " of 200 runs of gone\n" in process.stderr
+    assert json.loads(process.stdout)["runs"] >= 1
 
 
 def test_a_demo_plays_both_clients_on_the_server_at_once(gone: Path, here: Path) -> None:

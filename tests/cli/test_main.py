@@ -13,17 +13,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.cli.calling import callwright, process, variant
+from tests.cli.calling import WITH_CTRL_C, callwright, process, variant
 
 from callwright.cli.main import COMMANDS, main
-
-WITH_CTRL_C = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have had it ignored
-from callwright.cli.main import main
-main(sys.argv[1:])
-"""
-"""The command line in a process that takes Ctrl-C, whatever its parent does with it."""
 
 BASELINE = "before: {client: naive, must_fail: [unheard_words_in_transcript]}"
 

@@ -85,6 +85,36 @@ def test_a_server_that_answers_no_such_question_leaves_the_figure_out() -> None:
     assert kept(record) == ()
 
 
+def test_a_message_that_is_no_event_is_the_clients_alone() -> None:
+    class Garbled:
+        async def connect(self, sink: ModelSink) -> ModelConnection:
+            asyncio.get_running_loop().call_soon(sink.on_message, b"{")
+            return self
+
+        def send(self, message: bytes) -> None: ...
+
+        async def close(self) -> None: ...
+
+    class Sink:
+        def __init__(self) -> None:
+            self.told: list[bytes | str] = []
+
+        def on_message(self, message: bytes | str) -> None:
+            self.told.append(message)
+
+        def on_closed(self, code: int, reason: str) -> None: ...
+
+    async def go() -> tuple[Sink, Audit]:
+        audit, sink = Audit(Garbled()), Sink()
+        connection = await audit.connect(sink)
+        await asyncio.sleep(0.5)
+        await connection.close()
+        return sink, audit
+
+    sink, audit = run_virtual(go())
+    assert (sink.told, audit.kept) == ([b"{"], ())
+
+
 def test_answers_are_waited_for_no_longer_than_a_second() -> None:
     class Mute:
         def __init__(self) -> None:

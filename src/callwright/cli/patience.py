@@ -78,7 +78,7 @@ def told_on_stderr(*, quiet: bool) -> Patience:
 
 
 def play_live(plan: Plan, seed: int) -> CallRecord:
-    """Play one call. Raises as ``play_elsewhere``."""
+    """Play one call. Raises as ``take_elsewhere``."""
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
         return runner.run(_take(plan, seed))
 

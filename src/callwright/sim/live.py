@@ -51,24 +51,6 @@ def play_side_by_side(
         return runner.run(play_all())
 
 
-def play_elsewhere(
-    scenario: Scenario,
-    seed: int,
-    connector: Connector,
-    profile: Profile,
-    *,
-    client: str = OURS,
-    options: Options | None = None,
-) -> CallRecord:
-    """Play one call by the wall clock on the server that ``connector`` reaches and that speaks this dialect.
-
-    The seed draws what is on the caller's side alone. Raises as ``play_live`` does, ConnectionFailed where the server
-    refuses the first connection, and UsageError for settings of the local server, which another one cannot be given.
-    """
-    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
-        return runner.run(take_elsewhere(scenario, seed, connector, profile, client=client, options=options))
-
-
 async def take_elsewhere(
     scenario: Scenario,
     seed: int,
@@ -78,7 +60,11 @@ async def take_elsewhere(
     client: str = OURS,
     options: Options | None = None,
 ) -> CallRecord:
-    """The same on the running loop; how many there are at once is up to the caller."""
+    """Take one call on the server that ``connector`` reaches and that speaks this dialect, on the running loop.
+
+    The seed draws what is on the caller's side alone. Raises as ``play_live`` does, ConnectionFailed where the server
+    refuses the first connection, and UsageError for settings of the local server, which another one cannot be given.
+    """
     check_client(client)
     options = options or Options()
     if options.server:

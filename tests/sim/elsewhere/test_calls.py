@@ -29,7 +29,7 @@ from callwright.runtime.connect import connector
 from callwright.runtime.endpoint import Endpoint
 from callwright.sim.agents import tools_of
 from callwright.sim.elsewhere.book import Elsewhere
-from callwright.sim.live import play_elsewhere, take_elsewhere
+from callwright.sim.live import take_elsewhere
 from callwright.sim.models import AgentSaid, HistoryItem, SystemNote, ToolAnswered
 from callwright.sim.record import CallRecord
 from callwright.sim.scenario import Scenario, load_scenario
@@ -329,4 +329,4 @@ def test_a_refused_handshake_is_told_by_its_status(status: int, settings: dict[s
 def test_settings_of_the_local_server_are_refused(short: Scenario) -> None:
     nowhere = connector(Endpoint("ws://127.0.0.1:1"))
     with pytest.raises(UsageError, match="leave out answer_ms"):
-        play_elsewhere(short, 1, nowhere, POLYAI, options=Options(server={"answer_ms": 5}))
+        asyncio.run(take_elsewhere(short, 1, nowhere, POLYAI, options=Options(server={"answer_ms": 5})))

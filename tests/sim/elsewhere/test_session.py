@@ -14,7 +14,7 @@ from callwright.sim.elsewhere.session import JUST_CUT_MS, WireSession
 from callwright.sim.models import AgentSaid, CallerSaid, HistoryItem, SystemNote, ToolAnswered, ToolRequested
 from callwright.sim.record import Truncation
 from callwright.wire import client, items, server
-from callwright.wire.codec import decode_client, encode
+from callwright.wire.codec import decode_client, decode_server, encode
 from callwright.wire.objects import ErrorDetail, Response
 from callwright.wire.profiles import OPENAI, PLAIN, POLYAI, Profile
 
@@ -44,7 +44,7 @@ class Wire:
     def told(self, *events: server.ServerEvent, after_ms: int = 0) -> Wire:
         self.now_ms += after_ms
         for event in events:
-            self.session.heard(encode(event))
+            self.session.heard(event)
         return self
 
     def sent(self, *events: client.ClientEvent, after_ms: int = 0) -> Wire:
@@ -223,8 +223,7 @@ def test_an_item_that_is_refused_or_deleted_is_in_no_history() -> None:
 
 def test_what_is_no_event_says_nothing() -> None:
     wire = Wire().reply("a", "Yes.")
-    wire.session.heard(b"{")
-    wire.session.heard('{"type": "server.of.tomorrow"}')
+    wire.session.heard(decode_server('{"type": "server.of.tomorrow"}'))
     wire.session.sent(b"[]")
     assert text(wire.session) == ["Yes."]
 

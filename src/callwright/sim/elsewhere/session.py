@@ -23,7 +23,7 @@ from callwright.sim.elsewhere.placing import place_words, whole_ms
 from callwright.sim.models import AgentSaid, HistoryItem, ToolRequested
 from callwright.sim.record import Confirmation, SpokenItem, Streamed, Truncation
 from callwright.wire import client, items, server
-from callwright.wire.codec import decode_client, decode_server, encode, wire_type
+from callwright.wire.codec import decode_client, encode, wire_type
 
 if TYPE_CHECKING:
     from callwright.wire.objects import AnySession, Response
@@ -299,12 +299,8 @@ class WireSession:
 
     # --- what the server sends
 
-    def heard(self, message: bytes | str) -> None:
-        """Take a message of the server; what is no event says nothing."""
-        try:
-            event = decode_server(message)
-        except RemoteProtocolError:
-            return
+    def heard(self, event: server.ServerEvent | server.Unknown) -> None:
+        """Take what the server told."""
         match event:
             case server.ResponseOutputAudioDelta():
                 self._audio(event)
