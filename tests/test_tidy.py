@@ -7,6 +7,7 @@ must let pass, so a check that has stopped working fails here as well.
 from __future__ import annotations
 
 import ast
+import gc
 import io
 import re
 import tokenize
@@ -42,7 +43,13 @@ class Source:
 
     @cached_property
     def tree(self) -> ast.Module:
-        return ast.parse(self.text)
+        """It is kept, and so are all others: the garbage collector would look through them again and again."""
+        gc.disable()
+        try:
+            return ast.parse(self.text)
+        finally:
+            gc.freeze()
+            gc.enable()
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
