@@ -20,9 +20,16 @@ from callwright.sim.server import MemoryConnector, ServerSession
 from callwright.sim.speech import Speech
 from callwright.sim.vloop import run_virtual
 from callwright.sim.world import OURS, Options, play, take_call
-from callwright.wire.client import ConversationItemDelete
-from callwright.wire.codec import decode_server, encode
-from callwright.wire.server import ResponseFunctionCallArgumentsDone
+from callwright.wire.client import ConversationItemDelete, ConversationItemRetrieve
+from callwright.wire.codec import decode_client, decode_server, encode
+from callwright.wire.items import FunctionCallItem
+from callwright.wire.objects import ErrorDetail
+from callwright.wire.server import (
+    ConversationItemRetrieved,
+    ErrorEvent,
+    ResponseFunctionCallArgumentsDone,
+    ServerEvent,
+)
 
 with as_file(files("callwright.apps.refunds") / "scenarios" / "did-it-go-through.yaml") as path:
     CALL = load_scenario(path, tools_of)
@@ -115,6 +122,61 @@ def test_a_message_that_is_no_event_is_the_clients_alone() -> None:
     assert (sink.told, audit.kept) == ([b"{"], ())
 
 
+class Sink:
+    def on_message(self, message: bytes | str) -> None: ...
+
+    def on_closed(self, code: int, reason: str) -> None: ...
+
+
+class Peer:
+    """A connection that lets each session make one tool call, and knows the items of its own session alone."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self._sessions = 0
+        self._sink: ModelSink
+
+    async def connect(self, sink: ModelSink) -> ModelConnection:
+        self._sessions += 1
+        self._sink = sink
+        for _ in range(2):  # which a server may tell twice
+            self._say(
+                ResponseFunctionCallArgumentsDone(
+                    response_id="r", item_id=f"a{self._sessions}", output_index=0, call_id="c", arguments="{}"
+                )
+            )
+        return self
+
+    def send(self, message: bytes) -> None:
+        event = decode_client(message)
+        assert isinstance(event, ConversationItemRetrieve)
+        assert event.event_id is not None
+        self.asked.append(event.item_id)
+        for event_id in ("audit_", "audit_7", "audit_x"):  # of which nobody knows
+            self._say(ErrorEvent(error=ErrorDetail(code="item_retrieve_invalid_item_id", event_id=event_id)))
+        self._say(ConversationItemRetrieved(item=FunctionCallItem(id=event.item_id, name="look_up")))
+
+    async def close(self) -> None: ...
+
+    def _say(self, event: ServerEvent) -> None:
+        self._sink.on_message(encode(event))
+
+
+def test_each_session_is_asked_for_its_own_tool_calls_once() -> None:
+    """A later session has never heard of those of an earlier one, which are kept for all that."""
+
+    async def go() -> Audit:
+        audit = Audit(peer)
+        for _ in range(2):
+            await (await audit.connect(Sink())).close()
+        return audit
+
+    peer = Peer()
+    audit = run_virtual(go())
+    assert peer.asked == ["a1", "a2"]
+    assert audit.kept == (True, True)
+
+
 def test_answers_are_waited_for_no_longer_than_a_second() -> None:
     class Mute:
         def __init__(self) -> None:
@@ -133,11 +195,6 @@ def test_answers_are_waited_for_no_longer_than_a_second() -> None:
 
         async def close(self) -> None:
             self.closed_at.append(asyncio.get_running_loop().time())
-
-    class Sink:
-        def on_message(self, message: bytes | str) -> None: ...
-
-        def on_closed(self, code: int, reason: str) -> None: ...
 
     async def go() -> tuple[float, Audit]:
         audit = Audit(mute := Mute())

@@ -68,22 +68,33 @@ async def connect_asking(connector: Connector, sink: ModelSink, asker: Asker) ->
 
 
 class Audit:
-    """Another connector's connections, each asked for its tool calls before it is closed."""
+    """Another connector's connections, each asked before it is closed for the tool calls that were made on it."""
 
     def __init__(self, connector: Connector) -> None:
         self._connector = connector
-        self.asked: list[str] = []
-        """The items of the tool calls that the server made, in order."""
-        self._kept: dict[str, bool] = {}
+        self._sessions: list[_Calls] = []
 
     @property
     def kept(self) -> tuple[bool, ...] | None:
-        """Of each tool call, whether it is still in history; None if the server did not say it of all."""
-        return tuple(self._kept[item] for item in self.asked) if len(self._kept) == len(self.asked) else None
+        """Of each tool call, whether its session still had it at its end; None if a server did not say it of all."""
+        told = [was_kept for session in self._sessions for was_kept in session.kept.values()]
+        known = tuple(each for each in told if each is not None)
+        return known if len(known) == len(told) else None
 
     async def connect(self, sink: ModelSink) -> ModelConnection:
         """Connect as the other does. Raises ConnectionFailed."""
-        return await connect_asking(self._connector, sink, self)
+        self._sessions.append(_Calls())
+        return await connect_asking(self._connector, sink, self._sessions[-1])
+
+
+class _Calls:
+    """The tool calls of one session."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, bool | None] = {}
+        """By the item of each, whether it is still in history; None while that is not told."""
+        self._asked: dict[str, str] = {}
+        """The items that were asked for, by the event that did."""
 
     @property
     def is_under_way(self) -> bool:
@@ -98,26 +109,26 @@ class Audit:
     @property
     def questions(self) -> list[bytes]:
         """One for each tool call."""
+        self._asked = {f"{_MARK}{number}": item_id for number, item_id in enumerate(self.kept)}
         return [
-            encode(ConversationItemRetrieve(event_id=f"{_MARK}{number}", item_id=item))
-            for number, item in enumerate(self.asked)
+            encode(ConversationItemRetrieve(event_id=event_id, item_id=item_id))
+            for event_id, item_id in self._asked.items()
         ]
 
     @property
     def is_answered(self) -> bool:
         """Whether the server said it of all."""
-        return self.kept is not None
+        return None not in self.kept.values()
 
     def heard(self, event: ServerEvent | Unknown) -> None:
         """Take what the server told."""
         match event:
             case ResponseFunctionCallArgumentsDone():
-                self.asked.append(event.item_id)
-            case ConversationItemRetrieved(item=FunctionCallItem(id=str(item))) if item in self.asked:
-                self._kept[item] = True
-            case ErrorEvent() if (event.error.event_id or "").startswith(_MARK) and event.error.code == _GONE:
-                assert event.error.event_id is not None
-                self._kept[self.asked[int(event.error.event_id.removeprefix(_MARK))]] = False
+                self.kept.setdefault(event.item_id, None)
+            case ConversationItemRetrieved(item=FunctionCallItem(id=str(item_id))) if item_id in self.kept:
+                self.kept[item_id] = True
+            case ErrorEvent() if event.error.code == _GONE and event.error.event_id in self._asked:
+                self.kept[self._asked[event.error.event_id]] = False
 
 
 class _Listener:
