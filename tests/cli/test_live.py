@@ -15,11 +15,12 @@ from tests.cli.calling import HOTEL, callwright, interrupted, variant, without_k
 from tests.cli.test_check import running
 
 from callwright.cli.estimate import Calls, Length, ask, length_of, told
-from callwright.cli.live import Live
+from callwright.cli.live import Door, Live
 from callwright.cli.options import LIVE_CALLS, Setup
 from callwright.cli.patience import PATIENCE_S, PAUSES_S, Patience
 from callwright.cli.plan import Plan, make_plan
 from callwright.cli.server import Server
+from callwright.core.ports import ModelConnection, ModelSink
 from callwright.errors import ConnectionFailed, UsageError
 from callwright.sim.server import ServerSession
 from callwright.sim.server.websocket import RealtimeServer
@@ -188,6 +189,7 @@ def test_a_missing_key_is_named_before_anything_is_played(gone: Path, monkeypatc
         (["--server", NOWHERE, "--runs", "2"], "nobody can be asked: say --yes"),
         (["--server", NOWHERE, "--against", "--client naive"], "nobody can be asked: say --yes"),
         (["--server", NOWHERE, "--live-calls", "0"], "--live-calls"),
+        (["--server", NOWHERE, "--voice", "own"], "a model that is not ours writes what no line is recorded of"),
     ],
 )
 def test_wrong_use_is_named_before_anything_is_played(options: list[str], told: str, gone: Path) -> None:
@@ -276,6 +278,31 @@ def test_a_demo_tries_no_second_call_with_a_key_that_is_refused(gone: Path) -> N
         result = callwright("demo", gone, "--server", url, "--yes", "--live-calls", 1)
     assert (result.exit_code, result.stdout, len(asked)) == (1, "", 1)
     assert "HTTP 403" in result.stderr
+
+
+def test_a_call_that_is_over_before_the_server_has_answered_is_none() -> None:
+    """The caller who hung up meanwhile spoke to nobody, which says nothing of any agent."""
+
+    class Mute:
+        async def connect(self, _sink: ModelSink) -> ModelConnection:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    class Sink:
+        def on_message(self, message: bytes | str) -> None: ...
+
+        def on_closed(self, code: int, reason: str) -> None: ...
+
+    async def leave() -> None:
+        connecting = asyncio.create_task(door.connect(Sink()))
+        await asyncio.sleep(0)
+        connecting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+
+    door = Door(Mute(), NOWHERE)
+    asyncio.run(leave())
+    assert str(door.refusal) == f"{NOWHERE}: no answer until the call was over; is it reachable?"
 
 
 # --- who waits

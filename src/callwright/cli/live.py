@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -32,7 +33,7 @@ class Live:
 
     def door(self) -> Door:
         """What opens connections for one call."""
-        return Door(self.server.connector(_environment()))
+        return Door(self.server.connector(_environment()), self.address)
 
     def advice(self) -> str:
         """What to do about a key that was refused."""
@@ -54,8 +55,9 @@ class Door:
     Later ones, after a lost connection or for a second call of the same caller, are tried again as in production.
     """
 
-    def __init__(self, connector: Connector) -> None:
+    def __init__(self, connector: Connector, address: str) -> None:
         self._connector = connector
+        self._address = address
         self._was_open = False
         self.refusal: ConnectionFailed | None = None
         """Why nobody was let in; None once somebody was."""
@@ -68,6 +70,10 @@ class Door:
             if not self._was_open:
                 self.refusal = problem
                 problem.is_final |= problem.status == NO_ROOM
+            raise
+        except asyncio.CancelledError:
+            if not self._was_open:
+                self.refusal = ConnectionFailed(f"{self._address}: no answer until the call was over; is it reachable?")
             raise
         self._was_open, self.refusal = True, None
         return connection

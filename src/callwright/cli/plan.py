@@ -18,6 +18,7 @@ from callwright.measure.batch import RunResult, summarise, unshown_reason, went_
 from callwright.measure.compare import Call, Side
 from callwright.measure.figures import METRICS
 from callwright.sim.agents import tools_of
+from callwright.sim.live import check_options
 from callwright.sim.program.process import check_scenario
 from callwright.sim.scenario import Scenario, find_scenarios, load_scenario, locate_scenario
 from callwright.sim.world import CLIENTS, OURS
@@ -124,5 +125,7 @@ def make_plan(name_or_path: str, setup: Setup) -> Plan:
     if setup.program is not None:
         check_scenario(scenario, setup.options)
     server = setup.server_for(scenario)
+    if server:
+        check_options(setup.options)
     live = Live.at(server) if server else None
     return Plan(scenario, setup, client, inputs_of(scenario), live)

@@ -67,14 +67,19 @@ async def take_elsewhere(
     """
     check_client(client)
     options = options or Options()
+    check_options(options)
+    options = replace(options, dialect=profile.name)
+    tools = tools_of(scenario.agent)
+    return await take_call_at(scenario, seed, client, options, lambda _place: Elsewhere(connector, profile, tools))
+
+
+def check_options(options: Options) -> None:
+    """Raise UsageError for what a run on a server that is not ours cannot change."""
     if options.server:
         names = ", ".join(options.server)
         raise UsageError(f"a server that is not ours takes no settings of the local one: leave out {names}")
     if options.voice is not None:
         raise UsageError("a model that is not ours writes what no line is recorded of: leave out --voice")
-    options = replace(options, dialect=profile.name)
-    tools = tools_of(scenario.agent)
-    return await take_call_at(scenario, seed, client, options, lambda _place: Elsewhere(connector, profile, tools))
 
 
 @asynccontextmanager
