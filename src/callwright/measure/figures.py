@@ -155,9 +155,12 @@ def _unjudged(call: HeardCall) -> Iterator[tuple[str, str]]:
         Lack.READ: True,
         Lack.LINES: True,
         Lack.CUTS: any(reply.item.item_id in unknown and not reply.outlasted_call for reply in call.replies),
+        Lack.WORDS: any(reply.is_wordless for reply in call.replies),
         Lack.LENGTHS: any(reply.is_restated for reply in call.replies),
         Lack.TURNS: any(isinstance(item, CallerSaid) and item.item_id in unknown for item in call.record.history),
     }
+    if is_lacking[Lack.WORDS]:
+        yield from ((name, Lack.WORDS.value) for name, metric in METRICS.items() if metric.rests_on_words)
     more = call.with_doubtful_words()
     doubted = (name for name, metric in METRICS.items() if metric.elsewhere is Elsewhere.DOUBTED)
     yield from ((name, Lack.ENDS.value) for name in doubted if not _agree(METRICS[name], call, more))
@@ -382,6 +385,7 @@ _TABLE = (
         _starts_over,
         "the agent said nothing",
         elsewhere=Elsewhere.WIRE,
+        lacks=Lack.WORDS,
     ),
     Metric(
         "answer_restates",

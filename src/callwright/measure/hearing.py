@@ -95,6 +95,14 @@ class Reply:
         return self.item.sound is not None and self.item.sound.is_restated
 
     @property
+    def is_wordless(self) -> bool:
+        """Whether the server told no words of what was heard; in one that was cut at once all would be in doubt."""
+        sound = self.item.sound
+        if sound is None or self.item.words or not self.played.stretches:
+            return False
+        return not self.was_cut or self.played.ms >= doubt_ms(0, sound)
+
+    @property
     def lines(self) -> list[tuple[str, int]]:
         """For each word the recorded line that it is from, and its number there; none of a reply that is no line."""
         return [(clip.line.id, n) for clip in self.clips for n in range(clip.first_word, clip.end_word)]

@@ -43,6 +43,7 @@ class Lack(Enum):
     LINES = "what a server that is not ours says is no recorded line"
     CUTS = "this server does not tell what it holds of a reply that was cut"
     TURNS = "this server did not tell the words of a turn of the caller's"
+    WORDS = "this server did not tell the words of a reply that was heard"
     LENGTHS = "the client told by words what was heard of a reply, and by no length"
     ENDS = "whether something was heard hangs on words near a cut, which are placed by estimate"
 
@@ -64,6 +65,11 @@ class Metric:
     absent: str = ""
     """Why a call has none; empty where every call has one."""
     aim: Aim = Aim.LESS
+
+    @property
+    def rests_on_words(self) -> bool:
+        """Whether it needs the words of every reply that was heard."""
+        return self.lacks is Lack.WORDS or self.elsewhere in (Elsewhere.ESTIMATED, Elsewhere.DOUBTED)
 
     @property
     def is_rate(self) -> bool:

@@ -21,7 +21,7 @@ from callwright.core.toolcalls import AfterOutput
 from callwright.core.transcript import Source, Speaker, Turn
 from callwright.declare.agent import Agent
 from callwright.declare.tools import Context, Facts, Tool
-from callwright.errors import ConnectionFailed
+from callwright.errors import ConnectionFailed, RemoteProtocolError
 from callwright.ids import ItemId, MarkId, Ms, ToolCallId
 from callwright.ledger.provider import Provider
 from callwright.runtime.call import CallResult
@@ -45,6 +45,10 @@ STILL_OPEN = (
 
 UNDER_WAY = '{"asked": "under way"}'
 """The output of an action whose result is posted as a note."""
+
+
+NO_SUCH_CALL = "There is no such tool, or it takes other arguments."
+"""The output of a call that cannot be made."""
 
 
 class NaiveClient:
@@ -72,7 +76,7 @@ class NaiveClient:
         self._queue = Queue(line, output_format)
         self._goodbye = Goodbye(habits.hang_up, self._queue)
         self._acting = Acting(habits.acts, provider, Floor(habits.on_hold, lambda: self._send(client.ResponseCreate())))
-        self._decoder = ServerDecoder()
+        self._reading = _Reading()
         self._turns: dict[ItemId, Turn] = {}
         self._ending: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self._ready_ms: Ms | None = None
@@ -126,8 +130,12 @@ class NaiveClient:
 
     def message(self, message: bytes | str) -> None:
         """Take one message of the server."""
-        event = self._decoder.decode(message)
         now_ms = self._clock.now_ms()
+        try:
+            event = self._reading.read(message)
+        except RemoteProtocolError:
+            self._trace.note(now_ms, "got", "what cannot be read")
+            return
         match event:
             case server.ResponseOutputAudioDelta():
                 self._play(event, now_ms)
@@ -164,7 +172,11 @@ class NaiveClient:
         self._turns[ItemId(item_id)] = Turn(speaker, ItemId(item_id), text, text, source)
 
     def _called(self, call: server.ResponseFunctionCallArgumentsDone) -> None:
-        tool = self._agent.tools[call.name or ""]
+        tool = self._agent.tools.get(call.name or "")
+        if tool is None or not _takes(tool, call):
+            self._post(call, NO_SUCH_CALL)
+            self._acting.floor.ask()
+            return
         if tool.after is AfterOutput.HANG_UP:
             job = self._hang_up(tool, call, self._goodbye.begin(call.response_id))
         else:
@@ -216,8 +228,35 @@ def _arguments(tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> di
     return msgspec.structs.asdict(msgspec.json.decode(call.arguments, type=tool.arguments))
 
 
+def _takes(tool: Tool, call: server.ResponseFunctionCallArgumentsDone) -> bool:
+    """Whether the arguments are the tool's."""
+    try:
+        _arguments(tool, call)
+    except msgspec.MsgspecError:
+        return False
+    return True
+
+
 def _note(text: str) -> items.MessageItem:
     return items.MessageItem(role="system", content=(items.ContentPart(type="input_text", text=text),))
+
+
+class _Reading:
+    """What the server says, event by event; a call that does not name its tool has the name that its item had."""
+
+    def __init__(self) -> None:
+        self._decoder = ServerDecoder()
+        self._names: dict[str, str] = {}
+
+    def read(self, message: bytes | str) -> server.ServerEvent | server.Unknown:
+        """The event in a message. Raises RemoteProtocolError."""
+        event = self._decoder.decode(message)
+        match event:
+            case server.ResponseOutputItemAdded(item=items.FunctionCallItem(id=str(item_id), name=name)):
+                self._names[item_id] = name
+            case server.ResponseFunctionCallArgumentsDone(name=None):
+                return msgspec.structs.replace(event, name=self._names.get(event.item_id))
+        return event
 
 
 class _Ears:

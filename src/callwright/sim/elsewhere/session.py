@@ -370,7 +370,8 @@ class WireSession:
 
     def _called(self, event: server.ResponseFunctionCallArgumentsDone) -> None:
         name = event.name or self.tools.get(event.item_id, "")
-        self.tools.setdefault(event.response_id, name)
+        if name:
+            self.tools.setdefault(event.response_id, name)
         call_id = ToolCallId(event.call_id)
         arguments = arguments_of(event.arguments)
         self._history.put(ToolRequested(ItemId(event.item_id), call_id, name, arguments))
