@@ -18,7 +18,7 @@ from callwright.core.plan import Ending
 from callwright.ids import ItemId
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
 from callwright.sim.line import LineKind, LineSettings, SimulatedLine
-from callwright.sim.program.audio_socket import FORMAT, AudioSocket
+from callwright.sim.program.audio_socket import FORMAT, MESSAGE_BYTES_MAX, AudioSocket
 from callwright.sim.program.streamed import StreamedReplies
 
 FRAME = FORMAT.frame_bytes
@@ -127,7 +127,14 @@ def test_what_the_client_holds_to_have_been_heard_is_taken_after_the_end_as_well
         ('{"type": "flush"}', "expected audio, or an object of type mark, clear, keys, heard, hang_up"),
         ('{"type": "mark"}', "name"),
         ('{"type": "keys", "keys": "2x"}', '"X" is no key of a telephone'),
+        ('{"type": "keys", "keys": "%s"}' % ("1😀" * 1_000), '"😀" is no key of a telephone'),
+        ('{"type": "keys", "keys": "%s"}' % ("1" * 1_000_000), "600000 ms of audio ahead"),
+        ('{"type": "%s"}' % ("😀" * 40), "expected audio, or an object of type"),
+        ('{"type": "%s"}' % ("x" * 900_000), "expected audio, or an object of type"),
+        ('{"type": "\\u001b[2J 4111 1111 1111 1111"}', "?[2J **** **** **** 1111"),
+        (bytes(MESSAGE_BYTES_MAX + 2), "1048576 bytes"),
     ],
+    ids=lambda value: str(value)[:40].encode("ascii", "replace").decode(),
 )
 def test_what_is_not_in_the_protocol_ends_the_call_and_says_what_is(message: bytes | str, told: str) -> None:
     async def client(one: Call) -> None:
@@ -137,7 +144,26 @@ def test_what_is_not_in_the_protocol_ends_the_call_and_says_what_is(message: byt
 
     end = ending(client)
     assert end.by == "fault"
+    assert end.reason.startswith("the client broke the protocol of the audio socket: ")
     assert told in end.reason
+    assert end.reason.isprintable()
+    assert len(end.reason) < 400
+
+
+def test_a_close_of_the_clients_own_is_no_broken_protocol_whatever_its_code() -> None:
+    async def client(one: Call) -> None:
+        await one.client.close(1009, "mine")
+
+    assert ending(client) == Ending("fault", "the audio socket broke (code 1009)")
+
+
+def test_text_that_is_none_is_named() -> None:
+    async def client(one: Call) -> None:
+        await one.client.send(b"\xff", text=True)
+        with pytest.raises(ConnectionClosed):
+            await one.told("never")
+
+    assert "invalid start byte" in ending(client).reason
 
 
 def test_ten_minutes_of_audio_ahead_of_the_caller_are_too_many() -> None:

@@ -132,6 +132,18 @@ def test_what_a_program_does_not_tell_is_not_judged_and_named(tmp_path: Path) ->
         (("print('no key')", "sys.exit(3)"), "fault", "the client ended (exit code 3); its last lines:\n  no key"),
         (("pass",), "agent", "closed the audio socket"),
         (
+            (
+                "await line.send('hello')",
+                "await line.wait_closed()",
+                "print('no', os.environ['CALLWRIGHT_MODEL_KEY'])",
+                "sys.exit(1)",
+            ),
+            "fault",
+            "the client broke the protocol of the audio socket: expected audio, or an object of type mark, clear, "
+            "keys, heard, hang_up: JSON is malformed: invalid character (byte 0); the client ended (exit code 1); "
+            "its last lines:\n  no ***",
+        ),
+        (
             ("await line.close()", "await asyncio.sleep(0.2)", "sys.exit('late')"),
             "fault",
             "the client ended (exit code 1); its last lines:\n  late",
@@ -145,6 +157,17 @@ def test_a_program_that_fails_has_broken_off_and_one_that_leaves_has_hung_up(
     record = together(take_program(scenario(tmp_path, LEAVES), 1, program))[0].record
     assert (record.ended_by, record.ended_because) == (by, told)
     assert record.error == (told if by == "fault" else None)
+
+
+def test_what_a_program_prints_when_it_is_told_to_go_is_kept(tmp_path: Path) -> None:
+    lines = (
+        "asyncio.get_running_loop().add_signal_handler(15, lambda: (print('told'), sys.exit()))",
+        "await line.send(json.dumps({'type': 'hang_up'}))",
+        "await asyncio.Event().wait()",
+    )
+    program = Program(doing(tmp_path, *lines), goes_within_ms=50)
+    taken = together(take_program(scenario(tmp_path, LEAVES), 1, program))[0]
+    assert (taken.record.ended_by, taken.output) == ("agent", b"told\n")
 
 
 def test_a_key_of_the_users_own_is_hidden_by_one_for_this_call() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -17,11 +19,11 @@ def never() -> asyncio.Future[None]:
     return asyncio.get_running_loop().create_future()
 
 
-def fails_to_connect(program: Program) -> str:
+def fails_to_connect(program: Program, hidden: Sequence[str] = ()) -> str:
     """What is told of a program that does not come to the audio socket."""
 
     async def try_it() -> None:
-        async with running(program, {}) as process:
+        async with running(program, {}, hidden) as process:
             await process.connects(never())
 
     with pytest.raises(UsageError) as told:
@@ -37,6 +39,21 @@ def test_a_program_that_ends_before_it_connects_is_told_with_its_last_words() ->
         "(exit code 0) before it connected to CALLWRIGHT_AUDIO_URL; it printed nothing"
     )
     assert "ended (signal SIGKILL)" in fails_to_connect(Program("sh -c 'kill -9 $$'"))
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGRTMIN"), reason="there are no real-time signals here")
+def test_a_signal_without_a_name_is_told_by_its_number() -> None:
+    number = signal.SIGRTMIN + 1
+    assert f"ended (signal {number})" in fails_to_connect(Program(f"sh -c 'kill -{number} $$'"))
+
+
+def test_of_its_last_words_no_terminal_obeys_one_and_no_key_and_card_number_is_told() -> None:
+    printed = r"\033[2J\033]0;title\007 key k-1\r\n\n\tcard 4111 1111 1111 1111\r" + "x" * 1_000
+    told = fails_to_connect(Program(f"printf '{printed}'"), hidden=["k-1"])
+    lines = told.partition("its last lines:\n  ")[2].split("\n  ")
+    assert lines[:2] == ["?[2J?]0;title? key ***", " card **** **** **** 1111"]
+    assert all(line.isprintable() for line in lines)
+    assert len(lines[2]) == 399
 
 
 def test_a_program_that_does_not_connect_in_time_is_told_and_ended() -> None:
@@ -100,6 +117,25 @@ def test_a_call_that_is_broken_off_ends_it(pipe: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(take())
+    with readings[0] as reading:
+        assert reading.read() == ""
+
+
+def test_whoever_stops_waiting_for_its_end_has_it_killed(pipe: Path) -> None:
+    script = f"(trap '' TERM; echo up; exec sleep 60) > {pipe} & trap '' TERM; exec sleep 60"
+    readings = []
+
+    async def take() -> None:
+        async with running(Program(f'sh -c "{script}"'), {}) as process:
+            readings.append(await alive(pipe))
+            ending = asyncio.get_running_loop().create_task(process.end(within_s=60))
+            asyncio.get_running_loop().call_soon(ending.cancel)
+            with pytest.raises(asyncio.CancelledError):
+                await ending
+            assert await process.goes(10)
+            assert process.code == "signal SIGKILL"
+
+    asyncio.run(take())
     with readings[0] as reading:
         assert reading.read() == ""
 

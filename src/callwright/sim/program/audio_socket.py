@@ -29,14 +29,16 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
 from websockets.http11 import Request, Response
 
-from callwright.audio.dtmf import tones
+from callwright.audio.dtmf import GAP_MS, TONE_MS, tones
 from callwright.audio.encodings import DECODE, ENCODE
 from callwright.audio.formats import FRAME_MS, PCM16_24K, Encoding
 from callwright.core.plan import Ending
 from callwright.errors import UsageError
 from callwright.ids import ItemId, MarkId, Ms
+from callwright.sim.program.quoted import quoted
 from callwright.sim.program.streamed import StreamedReplies
 
 if TYPE_CHECKING:
@@ -55,7 +57,11 @@ UNPLAYED_MS_MAX: Final[Ms] = 600_000
 """More audio than this ahead of what was played ends the call."""
 GOES_WITHIN_S: Final = 2.0
 """How long a client may stay when the line is over."""
-BROKEN_RULE: Final = 1008
+_NO_WEBSOCKET: Final = (CloseCode.PROTOCOL_ERROR, CloseCode.INVALID_DATA, CloseCode.MESSAGE_TOO_BIG)
+"""The codes with which the WebSocket itself closes for what the client sent."""
+_REASON_MAX: Final = 300
+_CLOSE_BYTES_MAX: Final = 123
+"""How long the reason of a close may be."""
 
 _quiet = logging.getLogger(f"{__name__}.frames")
 _quiet.setLevel(logging.CRITICAL + 1)  # it would log content, and a traceback for each broken handshake
@@ -103,7 +109,7 @@ class AudioSocket:
     def __init__(self, line: SimulatedLine, replies: StreamedReplies) -> None:
         self._line = line
         self._replies = replies
-        self._token = secrets.token_urlsafe(16)
+        self.token = secrets.token_urlsafe(16)
         self._connection: ServerConnection | None = None
         self._server: Server
         self._waiting: deque[bytes | str] = deque()
@@ -135,7 +141,7 @@ class AudioSocket:
             logger=_quiet,
         )
         port = next(iter(self._server.sockets)).getsockname()[1]
-        self.url = f"ws://127.0.0.1:{port}{PATH}/{self._token}"
+        self.url = f"ws://127.0.0.1:{port}{PATH}/{self.token}"
         return self
 
     async def __aexit__(self, *_exc: object) -> None:
@@ -166,7 +172,7 @@ class AudioSocket:
         path, _, token = request.path.partition("?")[0].rpartition("/")
         if path != PATH:
             return connection.respond(HTTPStatus.NOT_FOUND, f"The audio socket is at {PATH}/TOKEN.\n")
-        if not hmac.compare_digest(token.encode(), self._token.encode()):
+        if not hmac.compare_digest(token.encode(), self.token.encode()):
             return connection.respond(HTTPStatus.FORBIDDEN, "The token is missing or wrong.\n")
         if self._connection is not None:
             return connection.respond(HTTPStatus.CONFLICT, "The audio socket is for one client, once.\n")
@@ -186,8 +192,8 @@ class AudioSocket:
             async for message in connection:
                 wrong = await self._take(message)
                 if wrong and not self.ended.done():
-                    self._ends(Ending("fault", f"the client broke the protocol of the audio socket: {wrong}"))
-                    await connection.close(BROKEN_RULE, wrong[:100])
+                    reason = self._broken(wrong).encode()[:_CLOSE_BYTES_MAX].decode(errors="ignore")
+                    await connection.close(CloseCode.POLICY_VIOLATION, reason)
             await self._over(connection)
         except ConnectionClosed:
             await self._over(connection)
@@ -196,13 +202,21 @@ class AudioSocket:
 
     async def _over(self, connection: ServerConnection) -> None:
         """The client has closed the connection: in good order it has hung up."""
-        received = connection.protocol.close_rcvd
-        if received is not None and received.code in (1000, 1001):
+        received, sent = connection.protocol.close_rcvd, connection.protocol.close_sent
+        if sent and sent.code in _NO_WEBSOCKET and not connection.protocol.close_rcvd_then_sent:
+            self._broken(sent.reason)
+        elif received is not None and received.code in (CloseCode.NORMAL_CLOSURE, CloseCode.GOING_AWAY):
             self._end("agent", "closed the audio socket")
         else:
-            told = f"code {received.code}" if received else "without a close"
+            told = f"code {received.code}" if received else (sent and sent.reason) or "without a close"
             self._ends(Ending("fault", f"the audio socket broke ({told})"))
         await self._line.hang_up()
+
+    def _broken(self, wrong: str) -> str:
+        """The client has sent what is not in the protocol; what of it is told."""
+        wrong = quoted(wrong, _REASON_MAX)
+        self._ends(Ending("fault", f"the client broke the protocol of the audio socket: {wrong}"))
+        return wrong
 
     def _end(self, by: str, reason: str) -> None:
         self._ends(Ending(by, reason))
@@ -252,7 +266,8 @@ class AudioSocket:
             return f"expected audio, or an object of type {_TYPES}: {problem}"
         match said:
             case Heard():
-                self.heard = {**(self.heard or {}), ItemId(said.item_id): said.text}
+                self.heard = {} if self.heard is None else self.heard
+                self.heard[ItemId(said.item_id)] = said.text
             case _ if self.ended.done():
                 pass
             case Mark():
@@ -273,17 +288,25 @@ class AudioSocket:
             return None
         if len(audio) % FORMAT.sample_bytes:
             return f"expected whole samples of {FORMAT.sample_bytes} bytes; got {len(audio)} bytes"
-        self._handed_ms += FORMAT.ms_of(len(audio))
-        if self._handed_ms > UNPLAYED_MS_MAX + self._line.now_ms - self._empty_ms:
-            return f"expected at most {UNPLAYED_MS_MAX} ms of audio ahead of what was played"
+        if wrong := self._too_far_ahead(FORMAT.ms_of(len(audio))):
+            return wrong
         for item_id, samples in self._replies.handed(DECODE[Encoding.PCM16](audio)):
             self._line.play(item_id, 0, ENCODE[Encoding.PCM16](samples))
         return None
 
     def _press(self, keys: str) -> str | None:
+        if wrong := self._too_far_ahead(len(keys) * (TONE_MS + GAP_MS)):
+            return wrong
         try:
             pressed = tones(keys, FORMAT.rate_hz)
         except UsageError as problem:
             return str(problem)
         self._line.play(KEYS, 0, ENCODE[Encoding.PCM16](pressed))
+        return None
+
+    def _too_far_ahead(self, more_ms: Ms) -> str | None:
+        """Enter so much more sound; what was expected, where that is more than may wait."""
+        self._handed_ms += more_ms
+        if self._handed_ms > UNPLAYED_MS_MAX + self._line.now_ms - self._empty_ms:
+            return f"expected at most {UNPLAYED_MS_MAX} ms of audio ahead of what was played"
         return None

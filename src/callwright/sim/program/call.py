@@ -167,12 +167,13 @@ class _Call:
             told = addresses(self._profile, server.url, key) | {AUDIO_URL: socket.url}
             if self._desk is not None:
                 told["CALLWRIGHT_PROVIDER_URL"] = await _served(stack, self._desk)
-            process = await stack.enter_async_context(running(self._program, told))
+            process = await stack.enter_async_context(running(self._program, told, (key, socket.token)))
             await process.connects(socket.connected)
             self._opened_ms = loop_ms() - self._line.now_ms
             ending = await _ending(socket, process)
             ended_ms = loop_ms()
             await process.goes()
+            await process.end()  # what it prints when it is told to go is its output, too
             self._output = process.printed()
             return self._result(ending, ended_ms, socket)
         raise AssertionError("a call has an end")
@@ -237,9 +238,13 @@ async def _served(stack: AsyncExitStack, desk: Desk) -> str:
 
 
 async def _ending(socket: AudioSocket, process: Running) -> Ending:
-    """How the call ended. A program that fails has not hung up, whatever became of its socket."""
+    """How the call ended. A program that fails has not hung up, whatever became of its socket.
+
+    Many fail because the socket was closed to them, so that what went wrong there stands before how they ended.
+    """
     ending = await asyncio.shield(socket.ended)
     within_s = None if socket.is_hung_up else FAILS_WITHIN_S
     if ending.by != "caller" and await process.goes(within_s) and process.has_failed:
-        return Ending("fault", f"the client ended ({process.code}); {process.said}")
+        first = f"{ending.reason}; " if ending.by == "fault" else ""
+        return Ending("fault", f"{first}the client ended ({process.code}); {process.said}")
     return ending

@@ -17,7 +17,7 @@ import os
 import shlex
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from callwright.errors import UsageError
 from callwright.ids import Ms
 from callwright.sim.network import NetworkSettings
+from callwright.sim.program.quoted import quoted
 
 if TYPE_CHECKING:
     from callwright.sim.scenario import Scenario
@@ -42,6 +43,9 @@ OUTPUT_BYTES: Final = 1024 * 1024
 """How much of what it printed is kept, from the end."""
 _LAST_LINES: Final = 5
 _LAST_BYTES: Final = 4_096
+_LINE_MAX: Final = 400
+_SIGNALS: Final = {each.value: each.name for each in signal.Signals}
+"""Those with a name; a real-time signal has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +79,16 @@ def check_scenario(scenario: Scenario, options: Options) -> None:
 
 
 class Running:
-    """A program that was started; ``output`` is the descriptor of what it prints."""
+    """A program that was started; ``output`` is the descriptor of what it prints, ``hidden`` what of it is not told."""
 
-    def __init__(self, program: Program, process: asyncio.subprocess.Process, output: int) -> None:
+    def __init__(
+        self, program: Program, process: asyncio.subprocess.Process, output: int, hidden: Sequence[str]
+    ) -> None:
         self._program = program
         self._process = process
         self._output = output
+        self._hidden = hidden
+        self._is_ended = False
         self._gone = asyncio.get_running_loop().create_task(process.wait())
 
     @property
@@ -89,7 +97,7 @@ class Running:
         code = self._process.returncode
         if code is None:
             return None
-        return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+        return f"exit code {code}" if code >= 0 else f"signal {_SIGNALS.get(-code, -code)}"
 
     @property
     def has_failed(self) -> bool:
@@ -99,7 +107,8 @@ class Running:
     @property
     def said(self) -> str:
         """The last of what it printed, on lines of their own."""
-        lines = self.printed(_LAST_BYTES).decode(errors="replace").splitlines()[-_LAST_LINES:]
+        printed = self.printed(_LAST_BYTES).decode(errors="replace").replace("\r", "\n").split("\n")
+        lines = [quoted(line, _LINE_MAX, self._hidden) for line in printed if line.strip()][-_LAST_LINES:]
         return "\n  ".join(["its last lines:", *lines]) if lines else "it printed nothing"
 
     def printed(self, most: int = OUTPUT_BYTES) -> bytes:
@@ -128,11 +137,16 @@ class Running:
         return self._gone.done()
 
     async def end(self, within_s: float | None = None) -> None:
-        """End it, and what it has started."""
-        if not self._gone.done():
-            self._signal(signal.SIGTERM)
-            await self.goes(within_s)
-        self._signal(signal.SIGKILL)
+        """End it, and what of its process group it leaves behind. Whoever stops waiting for that has it killed."""
+        if self._is_ended:
+            return
+        self._is_ended = True
+        try:
+            if not self._gone.done():
+                self._signal(signal.SIGTERM)
+                await self.goes(within_s)
+        finally:
+            self._signal(signal.SIGKILL)
         await self._gone
 
     def _signal(self, number: signal.Signals) -> None:
@@ -141,10 +155,13 @@ class Running:
 
 
 @asynccontextmanager
-async def running(program: Program, environment: Mapping[str, str]) -> AsyncIterator[Running]:
+async def running(
+    program: Program, environment: Mapping[str, str], hidden: Sequence[str] = ()
+) -> AsyncIterator[Running]:
     """A program while it runs: when this is left it may go by itself, and is ended if it does not.
 
-    It is told ``environment`` on top of this process's own. Raises UsageError where it cannot be started.
+    It is told ``environment`` on top of this process's own; ``hidden`` is not told of what it prints. Raises UsageError
+    where it cannot be started.
     """
     with tempfile.TemporaryFile() as output:
         try:
@@ -158,7 +175,7 @@ async def running(program: Program, environment: Mapping[str, str]) -> AsyncIter
             )
         except OSError as problem:
             raise UsageError(f"{OPTION} {program.argv[0]}: cannot be started: {problem.strerror}") from problem
-        started = Running(program, process, output.fileno())
+        started = Running(program, process, output.fileno(), hidden)
         try:
             yield started
         except BaseException:
