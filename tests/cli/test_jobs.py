@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import subprocess
+import sys
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +72,20 @@ class Broken:
         return f"play {seed}"
 
 
+@dataclass(frozen=True)
+class Endless:
+    """A plan whose call goes on until its process ends, which the end of what a pipe says tells."""
+
+    pipe: Path
+    live: None = None
+
+    @property
+    def setup(self) -> Any:
+        with self.pipe.open("w") as pipe:
+            print("up", file=pipe, flush=True)
+            threading.Event().wait(60)
+
+
 class Particular(CallwrightError):
     """It is made of two things, and cannot be sent."""
 
@@ -95,3 +113,15 @@ def test_what_a_call_raises_reads_the_same_from_another_process_and_a_process_th
 def test_an_illegal_transition_can_be_sent() -> None:
     problem = pickle.loads(pickle.dumps(IllegalTransition("turns", "idle", "Reply")))
     assert (str(problem), problem.state) == ("turns: Reply is not allowed in state idle", "idle")
+
+
+def test_a_process_ends_with_the_one_that_gave_it_a_call_however_that_ends(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    play = "from tests.cli.test_jobs import *; Batch([Task(Endless(Path(sys.argv[1])), 1)], 2).run(0)"
+    with subprocess.Popen([sys.executable, "-c", play, str(pipe)]) as process, pipe.open() as reading:
+        assert reading.readline() == "up\n"
+        process.kill()
+        began_s = time.monotonic()
+        assert reading.read() == ""
+        assert time.monotonic() - began_s < 30

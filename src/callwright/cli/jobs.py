@@ -7,7 +7,8 @@ this process                               worker: a fresh interpreter
    | closes the pipe -------------------------> | ends
 ```
 
-A worker has one pipe and one task at a time. It never sees Ctrl-C: whoever gave it the task does, and ends it.
+A worker has one pipe and one task at a time. It never sees Ctrl-C: whoever gave it the task does, and ends it. Where
+that one is ended without a word, the worker ends by itself, and a program that takes its call ends with it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import threading
 import time
 import traceback
 from collections import deque
@@ -196,9 +198,18 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
 def _work(pipe: Connection) -> None:
     """Play one task after the other, until there is nobody any more who gives them."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with pipe, contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             pipe.send(_portable(_outcome(pipe.recv())))
+
+
+def _end_with_parent() -> None:
+    """End this process once the one that started it is gone: a call by the wall clock would go on for minutes."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _outcome(task: Task) -> Outcome:
