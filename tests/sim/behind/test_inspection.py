@@ -88,6 +88,14 @@ def test_i13_a_card_number_is_found_wherever_it_is_kept(number: str) -> None:
     assert card_numbers(kept_texts(owed, b"", (), ())) == ("I13: a card number is in the ledger's outbox.reason",)
 
 
+@pytest.mark.parametrize("name", ["item_4111111111111111_b", "4111-1111-1111-1111-4f", "msg-4111111111111111-b"])
+def test_i13_the_name_that_a_server_gave_an_item_is_no_card_number_even_where_it_is_quoted(name: str) -> None:
+    named = f'[8, "on", "AudioReceived", {{"item_id": "{name}"}}]\n'
+    quoted = f'[9, "do", "NoteAnomaly", {{"quoted": "Item not found: {name}"}}]\n'
+    assert card_numbers(kept_texts(None, (named + quoted).encode(), (), ())) == ()
+    assert card_numbers(kept_texts(None, quoted.encode(), (), ())) == ("I13: a card number is in the trace",)
+
+
 def test_i13_a_card_number_in_what_an_action_planned_fails() -> None:
     found = card_numbers(kept_texts(settled(f"the card {NUMBER}"), b"", (), ()))
     assert "I13: a card number is in the ledger's operation.terms_json" in found

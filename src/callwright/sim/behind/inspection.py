@@ -105,7 +105,7 @@ def kept_texts(
     return {
         **(_columns(books.rows) if books else {}),
         "the record's sentences": [fact_of(each).sentence for each in books.operations] if books else [],
-        "the trace": [text for row in trace.splitlines() for text in _strings(json.loads(row))],
+        "the trace": list(_without_names(list(map(json.loads, trace.splitlines())))),
         "the transcript as heard": [" ".join(turn.heard for turn in turns)],
         "the transcript as written": [" ".join(turn.written for turn in turns)],
         "the tools' outputs": [item.output for item in history if isinstance(item, ToolAnswered)],
@@ -139,6 +139,28 @@ def _columns(rows: Iterable[Row]) -> dict[str, list[str]]:
             if type(value) is str:
                 found.setdefault(f"the ledger's {type(row).__name__.lower()}.{column.name}", []).append(value)
     return found
+
+
+def _without_names(rows: list[object]) -> Iterator[str]:
+    """The texts of a trace, but for the names of its items, responses and calls: a server makes them up of anything."""
+    names = sorted({name for name in _names(rows) if _has_card(name)}, key=len, reverse=True)
+    for text in _strings(rows):
+        for name in names:
+            text = text.replace(name, "")
+        yield text
+
+
+def _names(value: object) -> Iterator[str]:
+    """What stands in fields whose own name ends in ``_id``, or that tell behind which item another one stands."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _names(each)
+    elif isinstance(value, dict):
+        for field, each in value.items():
+            if isinstance(each, str) and (field.endswith("_id") or field == "after"):
+                yield each
+            else:
+                yield from _names(each)
 
 
 def _strings(value: object) -> Iterator[str]:
