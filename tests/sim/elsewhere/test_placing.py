@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from functools import cache
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callwright.sim.elsewhere.placing import USUAL_PACE, doubt_ms, pace_of, place_words, whole_ms
+from callwright.sim.elsewhere.placing import PAIRS_MAX, USUAL_PACE, doubt_ms, pace_of, place_words, whole_ms
 from callwright.sim.models import Clip
 from callwright.sim.record import Streamed
 from callwright.sim.server.speaking import OUTPUT_HZ, Utterance, render
@@ -83,3 +84,13 @@ def test_words_come_one_after_the_other_whatever_text_and_audio_are(
     assert times == sorted(times)
     assert all(time >= 0 for time in times)
     assert whole_ms(words, sound) >= len(sound.samples) // 24
+
+
+def test_a_reply_of_more_pauses_than_can_be_compared_is_placed_by_its_letters() -> None:
+    """A model that talks for many minutes must not be measured for hours."""
+    count = math.isqrt(PAIRS_MAX) + 2
+    rate_hz = 1_000
+    spoken = [np.full(100, 5_000, np.int16), np.zeros(130, np.int16)] * count
+    words = place_words("word, " * count, Streamed(rate_hz, np.concatenate(spoken), is_whole=True), USUAL_PACE)
+    assert [word.start_ms // 230 for word in words] == list(range(count))
+    assert words[-1].end_ms == count * 230 - 130

@@ -12,7 +12,7 @@ they would have come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, product
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -44,6 +44,8 @@ _SPREAD: Final = 36.0
 """How unevenly letters take time: the variance, in ms squared, for each ms of it."""
 _WITHOUT_PAUSE: Final = {",": 0.7, ";": 2.0, ":": 2.0, ".": 4.0, "!": 4.0, "?": 4.0}
 """What may end in a pause, and how unlikely it is that none is there."""
+PAIRS_MAX: Final = 30_000
+"""So many pairs of breaks and pauses are compared at most: those of a reply of about five minutes."""
 
 
 class _Place(NamedTuple):
@@ -60,13 +62,6 @@ class _Place(NamedTuple):
 _START: Final = _Place(0.0, 0.0)
 _Pair: TypeAlias = tuple[int, int]
 """The numbers of a place of the text and one of the audio that belong together."""
-
-
-class _Path(NamedTuple):
-    """A way to a pair: how unlikely it is, and the pair before."""
-
-    cost: float
-    before: _Pair | None
 
 
 def pace_of(replies: Iterable[tuple[str, Streamed]]) -> float:
@@ -127,42 +122,62 @@ def _pauses(sounding: NDArray[np.bool_]) -> Iterator[_Place]:
 def _together(breaks: list[_Place], pauses: list[_Place], end: tuple[_Place, _Place] | None) -> list[_Place]:
     """The likeliest pairs of breaks and pauses, in order: where in the audio each is, and the word behind it.
 
-    The beginnings belong together, and so do the ends where both are known.
+    The beginnings belong together, and so do the ends where both are known. Nothing else does in a reply of so many
+    places that the likeliest pairs would take long to find.
     """
+    if len(breaks) * len(pauses) > PAIRS_MAX:
+        breaks, pauses = [], []
     texts, sounds = [_START, *breaks], [_START, *pauses]
-    paths = {(0, 0): _Path(0.0, None)}
+    ends = [end] if end else []
+    ways = _Ways([*texts, *(text for text, _ in ends)], [*sounds, *(sound for _, sound in ends)])
     for text, sound in product(range(1, len(texts)), range(1, len(sounds))):
-        paths[text, sound] = _shortest(paths, texts, sounds, (text, sound))
-    if end is None:
-        last = min(paths, key=lambda each: paths[each].cost + _missed(sounds, each[1], len(sounds)))
-    else:
-        texts.append(end[0])
-        sounds.append(end[1])
-        last = (len(texts) - 1, len(sounds) - 1)
-        paths[last] = _shortest(paths, texts, sounds, last)
+        ways.go_on((text, sound))
+    pair: _Pair | None = (len(texts), len(sounds)) if end else ways.last
+    if end:
+        ways.go_on((len(texts), len(sounds)))
     found = []
-    pair: _Pair | None = last
     while pair is not None:
-        found.append(sounds[pair[1]]._replace(word=texts[pair[0]].word))
-        pair = paths[pair].before
+        found.append(ways.sounds[pair[1]]._replace(word=ways.texts[pair[0]].word))
+        pair = ways.before.get(pair)
     return found[::-1]
 
 
-def _shortest(paths: Mapping[_Pair, _Path], texts: Sequence[_Place], sounds: Sequence[_Place], pair: _Pair) -> _Path:
-    """The likeliest way to a pair by pairs before it."""
-    ways = []
-    for before, path in paths.items():
-        if before[0] < pair[0] and before[1] < pair[1]:
-            text_ms = texts[pair[0]].at_ms - texts[before[0]].at_ms
-            off_ms = text_ms - (sounds[pair[1]].at_ms - sounds[before[1]].at_ms)
-            missed = _missed(texts, before[0], pair[0]) + _missed(sounds, before[1], pair[1])
-            ways.append(_Path(path.cost + off_ms**2 / (_SPREAD * max(text_ms, 1.0)) + missed, before))
-    return min(ways)
+class _Ways:
+    """The likeliest way to each pair by pairs before it, from the pair of the beginnings."""
 
+    def __init__(self, texts: Sequence[_Place], sounds: Sequence[_Place]) -> None:
+        self.texts = texts
+        self.sounds = sounds
+        self.before: dict[_Pair, _Pair] = {}
+        """The pair before, of each but the first."""
+        self._text_ms, self._sound_ms = (np.array([each.at_ms for each in places]) for places in (texts, sounds))
+        self._text_missed, self._sound_missed = (
+            np.cumsum([0.0, *(each.unlikely for each in places)]) for places in (texts, sounds)
+        )
+        """How unlikely it is that none of so many has anything on the other side."""
+        self._costs = np.full((len(texts), len(sounds)), np.inf)
+        """How unlikely the way to each pair is."""
+        self._costs[0, 0] = 0.0
 
-def _missed(places: Sequence[_Place], after: int, before: int) -> float:
-    """How unlikely it is that none of those in between has anything on the other side."""
-    return sum(each.unlikely for each in places[after + 1 : before])
+    def go_on(self, pair: _Pair) -> None:
+        """Find the way to a pair; those to all before it are found."""
+        text, sound = pair
+        text_ms = self._text_ms[text] - self._text_ms[:text]
+        off_ms = text_ms[:, None] - (self._sound_ms[sound] - self._sound_ms[:sound])
+        texts_missed = self._text_missed[text] - self._text_missed[1 : text + 1]
+        sounds_missed = self._sound_missed[sound] - self._sound_missed[1 : sound + 1]
+        spread = _SPREAD * np.maximum(text_ms, 1.0)
+        costs = self._costs[:text, :sound] + off_ms**2 / spread[:, None] + texts_missed[:, None] + sounds_missed
+        before = divmod(int(costs.argmin()), sound)
+        self._costs[pair] = costs[before]
+        self.before[pair] = before
+
+    @property
+    def last(self) -> _Pair:
+        """The likeliest pair to be the last one."""
+        costs = self._costs + (self._sound_missed[-1] - self._sound_missed[1:])
+        text, sound = divmod(int(costs.argmin()), len(self.sounds))
+        return text, sound
 
 
 def _instant_ms(sounds_ms: float, clock: NDArray[np.int64], *, after_pause: bool) -> Ms:
