@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 from tests.measure.records import record_of
 
 from callwright.audio.echo import EchoReport
+from callwright.cli.printing import put
 from callwright.cli.show import (
+    NOTED_MAX,
     believed_words,
     echo,
     edge_lane,
@@ -17,6 +21,7 @@ from callwright.cli.show import (
     heard_words,
     lane,
     ledger,
+    noted,
     pickup,
     ruler,
 )
@@ -171,3 +176,16 @@ def test_a_record_is_told_by_operation_attempt_and_telling() -> None:
 )
 def test_a_canceller_is_told_with_the_delay_that_it_found(report: EchoReport, told: str) -> None:
     assert echo(report) == told
+
+
+def test_what_a_model_says_is_printed_without_what_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table.grid()
+    table.add_row(Text("it\x1b]0;owned\x07 is \x9b2Jdone", style="bold"))
+    put("one\x08\x1b[2J", table)
+    assert capsys.readouterr().out == "one[2J\nit]0;owned is 2Jdone\n"
+
+
+def test_of_many_anomalies_the_first_are_printed_and_the_rest_are_counted() -> None:
+    assert noted([]) == []
+    assert noted(["a"] * NOTED_MAX) == ["noted   a"] * NOTED_MAX
+    assert noted(["a"] * 500)[NOTED_MAX:] == ["noted   and 480 more, which are in the trace"]

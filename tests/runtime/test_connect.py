@@ -183,6 +183,19 @@ def test_an_inbox_reports_nothing_before_it_is_open_and_nothing_after_the_end() 
     assert (witness.messages, witness.ends, witness.late) == ([b"early"], [(4408, "idle")], 0)
 
 
+def test_a_key_that_the_server_says_again_is_heard_by_nobody() -> None:
+    """As one may that refuses it; what is as short as a word stays in what the server says."""
+    for key, heard in (("sk-0123456789abcdef", "***"), ("response", "response")):
+        witness = Witness()
+        inbox = Inbox(witness, 1_000, key)
+        inbox.open()
+        inbox.part(b'{"message": "wrong key: ' + key.encode()[:4], is_last=False)
+        inbox.part(key.encode()[4:] + b'"}', is_last=True)
+        inbox.end(4401, f"wrong key: {key}\x1b[2J")
+        assert witness.messages == [f'{{"message": "wrong key: {heard}"}}'.encode()]
+        assert witness.ends == [(4401, f"wrong key: {heard} [2J")]
+
+
 @pytest.mark.parametrize(
     ("told", "seconds"),
     [

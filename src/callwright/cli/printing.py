@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 _NARROWEST, _WIDEST = 60, 120
 _ASCII = str.maketrans("█▄·", "#=.")
 """What the picture is drawn with where the output's encoding has no blocks."""
+_OBEYED = re.compile(r"\x1b(?!\[[\d;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f]")
+"""What a terminal obeys, but for colors and line breaks: a model may say anything."""
 
 
 def width() -> int:
@@ -30,7 +33,8 @@ def put(*parts: RenderableType) -> None:
     with console.capture() as captured:
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
-    text = captured.get() if console.encoding.startswith("utf") else captured.get().translate(_ASCII)
+    text = _OBEYED.sub("", captured.get())
+    text = text if console.encoding.startswith("utf") else text.translate(_ASCII)
     for line in text.splitlines():
         click.echo(line.rstrip(), color=console.is_terminal)
 

@@ -76,13 +76,29 @@ HEADLINE_ACTING: Mapping[str, str] = {
 """Those of a call in which something may be done on the world."""
 
 
+NOTED_MAX = 20
+"""How many anomalies of a call are printed."""
+
+
 def call(played: Played, directory: Path) -> None:
     """One call, whole."""
     figures = played.run.figures
     put(_title(played), "", _timeline(played, width()), "", _transcript(played), _LEGEND, "")
     put(*_edges(played), *_hold(played), *_books(played.record), "")
-    noted = [f"noted   {what}" for what in played.record.anomalies]
-    put(_figures_table(figures), "", *verdict(played.plan, [played.run]), *noted, _files(played, directory))
+    put(
+        _figures_table(figures),
+        "",
+        *verdict(played.plan, [played.run]),
+        *noted(played.record.anomalies),
+        _files(played, directory),
+    )
+
+
+def noted(anomalies: Sequence[str]) -> list[str]:
+    """What happened out of order, line by line; of very much the beginning."""
+    told = [f"noted   {what}" for what in anomalies[:NOTED_MAX]]
+    more = len(anomalies) - NOTED_MAX
+    return [*told, f"noted   and {more} more, which are in the trace"] if more > 0 else told
 
 
 def demo(calls: Sequence[tuple[Played, Path]]) -> None:

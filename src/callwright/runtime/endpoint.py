@@ -19,6 +19,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from callwright.errors import ConnectionFailed, UsageError
 from callwright.ids import Ms
+from callwright.wire.readable import readable
 
 if TYPE_CHECKING:
     import asyncio
@@ -35,6 +36,9 @@ ABNORMAL = 1006
 TOO_BIG = 1009
 
 _DIGITS_MAX = 9
+_KEY_CHARS_MIN = 16
+"""A shorter key may be a word that a server says by itself, and is left in what it says."""
+_NO_KEY: Final = b"***"
 _PORTS: Final = {"ws": 80, "wss": 443}
 _REFUSALS: Final[Mapping[int, str]] = {
     401: "{key} was refused: it is missing, wrong, a personal token instead of a workspace's key, or of another host",
@@ -194,10 +198,11 @@ class Inbox:
     """What came in over one connection, on its way to the sink: whole messages in order, and one end.
 
     Nothing is reported before ``open``, so that whoever connects has the connection in hand when its first message
-    comes; and nothing after the end.
+    comes; and nothing after the end. A server that says the key again, as one may that refuses it, says it to nobody.
     """
 
-    def __init__(self, sink: ModelSink, message_bytes_max: int) -> None:
+    def __init__(self, sink: ModelSink, message_bytes_max: int, key: str | None = None) -> None:
+        self._key = (key or "").encode() if len(key or "") >= _KEY_CHARS_MIN else b""
         self._sink: ModelSink | None = sink
         self._early: list[Callable[[], None]] | None = []
         self._parts: list[bytes] = []
@@ -234,6 +239,7 @@ class Inbox:
         return True
 
     def _message(self, message: bytes) -> None:
+        message = self._without_key(message)
         if self._early is not None:
             self._early.append(partial(self._message, message))
         elif self._sink is not None:
@@ -247,4 +253,7 @@ class Inbox:
         sink, self._sink = self._sink, None
         self._parts.clear()
         if sink is not None:
-            sink.on_closed(code, reason)
+            sink.on_closed(code, readable(self._without_key(reason.encode(errors="replace")).decode()))
+
+    def _without_key(self, said: bytes) -> bytes:
+        return said.replace(self._key, _NO_KEY) if self._key and self._key in said else said

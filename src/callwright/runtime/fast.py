@@ -70,7 +70,7 @@ class PicowsConnection(WSListener):
 
     def __init__(self, endpoint: Endpoint, sink: ModelSink) -> None:
         self._endpoint = endpoint
-        self._inbox = Inbox(sink, endpoint.message_bytes_max)
+        self._inbox = Inbox(sink, endpoint.message_bytes_max, endpoint.key)
         self.begin = self._inbox.open
         self._transport: WSTransport
 

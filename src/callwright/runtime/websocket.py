@@ -68,7 +68,7 @@ class WebSocketConnection(asyncio.Protocol):
         """What the server answered to the handshake, accepted or not."""
         self._lost: asyncio.Future[None] = self._loop.create_future()
         self._endpoint = endpoint
-        self._inbox = Inbox(sink, endpoint.message_bytes_max)
+        self._inbox = Inbox(sink, endpoint.message_bytes_max, endpoint.key)
         self.begin = self._inbox.open
         self._protocol = ClientProtocol(parse_uri(endpoint.url), max_size=endpoint.message_bytes_max, logger=_quiet)
         self._transport: asyncio.Transport

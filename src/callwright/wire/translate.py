@@ -19,6 +19,7 @@ from callwright.errors import AudioFormatError, LocalProtocolError
 from callwright.ids import EventId, ItemId, ResponseId, ToolCallId
 from callwright.wire import client, items, objects, server
 from callwright.wire.profiles import Profile
+from callwright.wire.readable import readable
 
 _FRONT = "root"
 _SAID_BY: Final[Mapping[str, tuple[Literal["user", "assistant"], str]]] = {
@@ -139,11 +140,11 @@ def _updated(event: server.SessionUpdated, by: Translator) -> tuple[on.ModelEven
             return (problem,)
     modalities = getattr(event.session, "output_modalities", None)
     if modalities is not None and by.modality not in modalities:
-        return (on.SessionMismatched("output modality", by.modality, ", ".join(modalities) or "none"),)
+        return (on.SessionMismatched("output modality", by.modality, readable(", ".join(modalities)) or "none"),)
     tools = getattr(event.session, "tools", None)
     got = [str(tool.get("name")) for tool in tools or ()]
     if tools is not None and not all(name in got for name in by.tools):
-        return (on.SessionMismatched("tools", ", ".join(by.tools), ", ".join(got) or "none"),)
+        return (on.SessionMismatched("tools", ", ".join(by.tools), readable(", ".join(got)) or "none"),)
     return (on.SessionReady(),)
 
 
@@ -159,7 +160,7 @@ def _mismatch(field: str, spelling: objects.WireFormat | str, wanted: AudioForma
         matches = parse_format(plain) == wanted
     except AudioFormatError:
         matches = False
-    return None if matches else on.SessionMismatched(field, str(wanted.to_wire()), str(plain))
+    return None if matches else on.SessionMismatched(field, str(wanted.to_wire()), readable(str(plain)))
 
 
 def _placed(item_id: str, previous: str | None) -> tuple[on.ItemPlaced, ...]:
@@ -264,15 +265,16 @@ def _text(item: items.MessageItem) -> str | None:
 def _reason(response: objects.Response) -> str:
     details = response.status_details
     if details is None or isinstance(details, str):
-        return details or ""
+        return readable(details or "")
     error = details.error
-    return (error.code or error.message or error.type or "" if error else "") or details.reason or ""
+    return readable((error.code or error.message or error.type or "" if error else "") or details.reason or "")
 
 
 def _refused(event: server.ErrorEvent, _by: Translator) -> tuple[on.ModelEvent, ...]:
     error = event.error
     event_id = EventId(error.event_id) if error.event_id else None
-    return (on.RequestRefused(error.code or error.type or "error", error.message, event_id, error.param),)
+    code, field = readable(error.code or error.type or "error"), readable(error.param) if error.param else None
+    return (on.RequestRefused(code, readable(error.message), event_id, field),)
 
 
 _SERVER: Final[Mapping[type, Callable[[Any, Translator], tuple[on.ModelEvent, ...]]]] = {
