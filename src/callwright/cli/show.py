@@ -41,7 +41,8 @@ _MARKS: Mapping[str, str] = {
 """What the marks below the lanes mean."""
 _STEPS_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800, 3600)
 
-_LEGEND = Text("(word) // cut in the word   [words] never heard   {words} heard, not believed", style="dim")
+_LEGEND = "(word) // cut in the word   [words] never heard   {words} heard, not believed"
+_IN_DOUBT = "   (words?) heard or not, nobody knows"
 
 HEADLINE: Mapping[str, str] = {
     "heard_error_ms": "heard error",
@@ -83,7 +84,7 @@ NOTED_MAX = 20
 def call(played: Played, directory: Path) -> None:
     """One call, whole."""
     figures = played.run.figures
-    put(_title(played), "", _timeline(played, width()), "", _transcript(played), _LEGEND, "")
+    put(_title(played), "", _timeline(played, width()), "", _transcript(played), _legend(played), "")
     put(*_edges(played), *_hold(played), *_books(played.record), "")
     put(
         _figures_table(figures),
@@ -107,7 +108,7 @@ def demo(calls: Sequence[tuple[Played, Path]]) -> None:
     lag = f"; the line plays {plan.setup.lag_ms} ms behind the stream" if plan.setup.lag_ms else ""
     put(Text.assemble((plan.scenario.name, "bold"), f": {plan.scenario.about}{lag}."))
     for played, directory in calls:
-        put("", _title(played), "", _timeline(played, width()), "", _transcript(played), _LEGEND, "")
+        put("", _title(played), "", _timeline(played, width()), "", _transcript(played), _legend(played), "")
         put(
             *_edges(played),
             *_hold(played),
@@ -227,13 +228,20 @@ def _transcript(played: Played) -> Table:
     return table
 
 
+def _legend(played: Played) -> Text:
+    has_doubt = any(reply.in_doubt for reply in played.run.figures.replies)
+    return Text(_LEGEND + _IN_DOUBT if has_doubt else _LEGEND, style="dim")
+
+
 def heard_words(reply: HeardReply) -> Text:
-    """The words that were heard; in braces those that the client's record lacks."""
+    """The words that were heard; in braces those that the client's record lacks, in brackets what is in doubt."""
     words = reply.heard.split()
     known = len(words) if reply.in_transcript is None else _shared(words, reply.in_transcript.split())
     text = _marked(words, known, "{}", "yellow") if words else Text("nothing", style="dim")
     if reply.partial:
         text.append(f" ({reply.partial.strip('.,!?')})", style="dim")
+    if reply.in_doubt:
+        text.append(f" ({reply.in_doubt.rstrip('.,!?')}?)", style="dim")
     return text.append(" //", style="red") if reply.was_cut else text
 
 
@@ -253,7 +261,7 @@ def believed_words(reply: HeardReply) -> Text:
 
 def _belief(text: str, reply: HeardReply) -> Text:
     words = text.split()
-    heard = _shared(words, [*reply.heard.split(), *([reply.partial] if reply.partial else [])])
+    heard = _shared(words, [*reply.heard.split(), *([reply.partial] if reply.partial else []), *reply.in_doubt.split()])
     return _marked(words, heard, "[]", "red") if words else Text("nothing", style="dim")
 
 

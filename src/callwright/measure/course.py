@@ -57,6 +57,8 @@ class WordFate(StrEnum):
     """Heard by the caller, and not in the client's record; or said by him, and not understood."""
     CUT = "cut"
     """Under the cut: it began at the ear and did not end there."""
+    DOUBTED = "doubted"
+    """Near the end of a reply that was cut elsewhere: heard or not, nobody knows."""
     UNHEARD = "unheard"
     """Written, and never heard."""
     BELIEVED = "believed"
@@ -247,7 +249,8 @@ def _spoken(reply: Reply) -> Utterance:
             played.instant_ms(at) if at < played.ms else first_ms + at for at in (word.start_ms, word.end_ms)
         )
         if fate is Fate.UNDER_CUT:
-            became, end_ms = WordFate.CUT, round(played.ended_ms)
+            became = WordFate.CUT if reply.item.sound is None else WordFate.DOUBTED
+            end_ms = round(played.ended_ms)
         elif fate is Fate.WHOLE:
             became = WordFate.HEARD if number < in_record or not is_told else WordFate.MISSED
         else:

@@ -54,6 +54,8 @@ class HeardReply:
     was_cut: bool
     partial: str | None
     """The word under the cut."""
+    in_doubt: str = ""
+    """The words behind ``heard`` of which nobody knows whether they were heard, in one that was cut elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,7 @@ def _side_by_side(reply: Reply) -> HeardReply:
         ended_ms=reply.played.last_audible_ms,
         was_cut=reply.was_cut,
         partial=reply.under_cut,
+        in_doubt=reply.in_doubt,
     )
 
 

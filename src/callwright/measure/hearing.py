@@ -80,9 +80,18 @@ class Reply:
 
     @property
     def under_cut(self) -> str | None:
-        """The word that began and did not end at the ear; the last, if there are several."""
-        cut = [w.text for w, fate in zip(self.item.words, self.fates, strict=True) if fate is Fate.UNDER_CUT]
-        return cut[-1] if cut else None
+        """The word that began and did not end at the ear; the last, if there are several. None where it is in doubt."""
+        cut = self._neutral
+        return cut[-1] if cut and self.item.sound is None else None
+
+    @property
+    def in_doubt(self) -> str:
+        """The words near the end, where their times are supposed: nobody knows whether they were heard."""
+        return " ".join(self._neutral) if self.item.sound is not None else ""
+
+    @property
+    def _neutral(self) -> list[str]:
+        return [word.text for word, fate in zip(self.item.words, self.fates, strict=True) if fate is Fate.UNDER_CUT]
 
     @property
     def was_cut(self) -> bool:

@@ -15,9 +15,11 @@ from typing import Any
 
 import pytest
 
+from callwright.cli.show import believed_words, heard_words
 from callwright.errors import ConnectionFailed, UsageError
 from callwright.ids import ItemId
 from callwright.measure.batch import RunResult, summarise, unshown_reason, went_as_expected
+from callwright.measure.course import WordFate, course_of
 from callwright.measure.export import export_call
 from callwright.measure.figures import METRICS, CallFigures, figures_of, measure_call
 from callwright.measure.hearing import hear_call
@@ -183,6 +185,24 @@ def test_where_words_lie_is_estimated_and_those_near_a_cut_are_held_against_nobo
     assert "unheard_words_in_transcript" in wire.estimated
     assert "heard_error_ms" not in wire.estimated
     assert book.estimated == ()
+
+
+def test_words_in_doubt_are_shown_as_such_and_nobody_is_blamed_for_them() -> None:
+    """What the figures hold against nobody the words beside each other must not, either."""
+    both = played("check-in")
+    wire, book = both.figures
+    (cut,) = (reply for reply in wire.replies if reply.was_cut)
+    (truth,) = (reply for reply in book.replies if reply.was_cut)
+    assert cut.partial is None
+    assert truth.in_doubt == ""
+    assert f"{cut.heard} {cut.in_doubt}".startswith(f"{truth.heard} {truth.partial}")
+    assert heard_words(cut).plain == f"{cut.heard} ({cut.in_doubt}?) //"
+    assert sum(wire.values["unheard_words_in_transcript"]) == 0
+    assert "[" not in believed_words(cut).plain
+    spoken = course_of(hear_call(both.wire, both.scenario.lines)).spoken
+    doubted = [word.text for reply in spoken for word in reply.words if word.fate is WordFate.DOUBTED]
+    assert doubted == cut.in_doubt.split()
+    assert WordFate.BELIEVED not in {word.fate for reply in spoken for word in reply.words}
 
 
 def test_a_reply_that_was_heard_to_its_end_was_heard_whole() -> None:

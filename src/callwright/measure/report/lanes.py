@@ -149,6 +149,7 @@ FATES = {
     (WordFate.HEARD, "agent"): "heard, and in the client's record",
     (WordFate.MISSED, "agent"): "heard, and not in the client's record",
     (WordFate.CUT, "agent"): "cut in the word",
+    (WordFate.DOUBTED, "agent"): "near a cut on a live server: heard or not, nobody knows",
     (WordFate.UNHEARD, "agent"): "written, never heard",
     (WordFate.BELIEVED, "agent"): "never heard, and on record as heard",
 }

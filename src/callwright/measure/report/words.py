@@ -18,6 +18,7 @@ Row: TypeAlias = "tuple[Ms, str, Content]"
 
 _SET: dict[WordFate, str] = {
     WordFate.CUT: "i",
+    WordFate.DOUBTED: "i",
     WordFate.UNHEARD: "del",
     WordFate.BELIEVED: "del",
     WordFate.MISSED: "u",
