@@ -330,6 +330,9 @@ class World(RuleBasedStateMachine):
                 case Source.NONE if turn.cut_ms is None:
                     assert state in (Playing.PLAYED, Playing.COMPLETE)
                     assert turn.written == ""
+                case Source.ESTIMATED if state is None:
+                    assert turn.heard == ""
+                    assert self.session.pickup.stage is Stage.OVER
                 case Source.RETRIEVED | Source.NONE | Source.ESTIMATED:
                     assert state is Playing.CUT
                     assert turn.cut_ms == self.cut[turn.item_id]

@@ -84,6 +84,7 @@ class Cuts:
                 self._heard.lost(_shorter_by(under_way_ms, cut))
         for cut in cuts:
             self._heard.lost(_shorter_by(self._latency_ms, cut))
+        self._heard.unheard_rest(now_ms)
         self._heard.give_up_all()
 
 

@@ -198,6 +198,11 @@ class HeardRecord:
             self.cut(Cut(item_id, 0, 0, is_complete=False), now_ms)
             self.give_up(item_id)
 
+    def unheard_rest(self, now_ms: Ms) -> None:
+        """The line has ended: of replies that are open still nothing will be heard."""
+        for item_id in self._replies:
+            self.unheard(item_id, now_ms)
+
     def words_by(self, item_id: ItemId, cut: Cut) -> int:
         """How many words of a reply were heard if it were cut like this."""
         return _words_by(self._replies[item_id], cut)
@@ -355,4 +360,5 @@ def _by_our_own_account(reply: _Reply) -> Source:
 
 def _lacks_words(reply: _Reply, audio_ms: Ms) -> bool:
     """Whether the audio does not hold all of the text."""
-    return reply.has_unsaid_rest or (not reply.voiced and is_short(reply.written, audio_ms))
+    told = reply.voiced[-1][0] if reply.voiced else 0
+    return reply.has_unsaid_rest or (told < len(reply.written.split()) and is_short(reply.written, audio_ms))

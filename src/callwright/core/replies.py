@@ -48,6 +48,7 @@ class Replies:
         unended = self._turns.response_id
         if unended is not None and unended != event.response_id:
             self._out.note(f"response {event.response_id} began, so {unended} has ended without a word")
+            self._own_voice.ended(unended)
             self._asking.stalls.ends(unended, now_ms)
         self._turns.response_started(event.response_id)
         self._own_voice.began(event.response_id)

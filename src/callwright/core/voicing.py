@@ -197,7 +197,7 @@ class OwnVoice:
         del self._replies[reply.response_id]
         reply.state = VOICING.after(reply.state, Cue.STOPPED)
         for item_id in reply.items:
-            if is_cut and self._playout.state(item_id) is None:
+            if self._playout.state(item_id) is None:
                 self._heard.unheard(item_id, now_ms)
             if is_cut and Can.RESTATE in self._out.can:
                 self._restate(item_id)

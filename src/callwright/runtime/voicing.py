@@ -32,6 +32,7 @@ from callwright.declare.voice import Said, Voice
 from callwright.ids import ItemId, Ms, ResponseId, ToolCallId
 from callwright.runtime.modelside import Pump
 from callwright.runtime.problems import Whole, kind_and_place
+from callwright.runtime.voicedtext import SAMPLE_BYTES, VoicedText
 
 VOICE_PATIENCE_MS: Final[Ms] = 5_000
 """How long a voice that has text to say may give nothing."""
@@ -41,51 +42,12 @@ TEXTS_MAX: Final = 64
 """How many of the latest texts are kept, for the reports of what was heard of them."""
 CUT_MARK: Final = "-"
 """What ends the text of a reply that is written anew."""
-_SAMPLE_BYTES: Final = 2
+AUDIO_MS_MAX: Final[Ms] = 600_000
+"""How much audio one text can have; a voice that makes more does not come to an end."""
+PIECES_MAX: Final = 50
+"""After so many pieces in a row others get their turn, however fast the voice is."""
 
 _log = logging.getLogger(__name__)
-
-
-class _Text:
-    """One text on its way to the voice, piece by piece."""
-
-    def __init__(self, item_id: ItemId) -> None:
-        self.item_id = item_id
-        self.given = ""
-        """All of it so far."""
-        self.is_whole = False
-        self.words = 0
-        """How many words the voice has told of."""
-        self.made_bytes = 0
-        """Audio that was made of it."""
-        self._pieces: deque[str] = deque()
-        self._waiter: asyncio.Future[None] | None = None
-
-    def give(self, piece: str) -> None:
-        """More of it has come."""
-        if piece:
-            self.given += piece
-            self._pieces.append(piece)
-            self._wake()
-
-    def end(self) -> None:
-        """All of it has come."""
-        self.is_whole = True
-        self._wake()
-
-    async def pieces(self) -> AsyncIterator[str]:
-        """What has come, as it comes, to its end."""
-        while True:
-            while self._pieces:
-                yield self._pieces.popleft()
-            if self.is_whole:
-                return
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-
-    def _wake(self) -> None:
-        if self._waiter and not self._waiter.done():
-            self._waiter.set_result(None)
 
 
 class _Fate(Enum):
@@ -102,10 +64,10 @@ class _Response:
     """A response, from its beginning at the server to the end of its last text."""
 
     response_id: ResponseId
-    texts: deque[_Text] = field(default_factory=deque)
+    texts: deque[VoicedText] = field(default_factory=deque)
     """Those that the voice is not through with; the first is being said."""
-    said: list[str] = field(default_factory=list)
-    """Those that were given to it."""
+    known: dict[ItemId, VoicedText] = field(default_factory=dict)
+    """All that were given to it: none is said twice, nor gone on with once the voice is through with it."""
     calls: set[ToolCallId] = field(default_factory=set)
     """Tool calls whose spoken argument was."""
     partial: dict[ItemId, str] = field(default_factory=dict)
@@ -120,9 +82,9 @@ class _Response:
     """The core knows that, and the voice goes on."""
     fate: _Fate = _Fate.SAID
 
-    def text_of(self, item_id: ItemId) -> _Text | None:
-        """The text of this item, while it is not through."""
-        return next((text for text in self.texts if text.item_id == item_id), None)
+    def text_of(self, item_id: ItemId) -> VoicedText | None:
+        """The text of this item, if some of it was given to the voice."""
+        return self.known.get(item_id)
 
 
 class VoiceSide:
@@ -141,9 +103,12 @@ class VoiceSide:
         """How many words of each response were reported as heard."""
         self._own: dict[ItemId, None] = {}
         """Items that no server knows."""
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[str] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._has_audio = False
+        self._leaving: dict[asyncio.Task[str], None] = {}
+        """Those that were let go of and have not ended."""
+        self._noted: dict[str, None] = {}
+        """What is noted once in a call."""
 
     # --- what the model's end tells
 
@@ -157,27 +122,28 @@ class VoiceSide:
 
     def audio(self, response_id: ResponseId, item_id: ItemId, audio: bytes) -> None:
         """The server speaks, although it was asked to write: nobody is to hear two voices."""
-        if not self._has_audio:
-            self._has_audio = True
-            self._call.note("the server sends audio although text was asked for; it is not played")
+        self._note_once("the server sends audio although text was asked for; it is not played")
 
     def text(self, response_id: ResponseId, item_id: ItemId, piece: str) -> None:
         """A piece of a reply's text came."""
         response = self._response(response_id)
         if response is None or not piece:
             return
-        response.partial[item_id] = response.partial.get(item_id, "") + piece
-        self._keep(item_id, response.partial[item_id])
-        if response.fate is not _Fate.STOPPED:
-            text = self._text(response, item_id)
-            text.give(piece)
-            self._moved(response, text)
+        text = response.text_of(item_id)
+        if text and text.is_whole:
+            self._note_once("the server writes on in a text that it had ended; that is not said")
+            return
+        begun = response.partial[item_id] = response.partial.get(item_id, "") + piece
+        self._keep(item_id, begun)
+        if response.fate is not _Fate.STOPPED and not begun.isspace():
+            self._give(response, item_id, begun if text is None else piece)
             self._go_on()
 
     def handle(self, event: on.Event) -> None:
         """Tell the core what happened, when it is time for that."""
         match event:
             case on.ResponseStarted():
+                self._end_before()
                 self._responses.append(_Response(event.response_id))
                 self._tell(self._responses[-1], event)
             case on.ReplyWritten() if response := self._response(event.response_id):
@@ -186,8 +152,7 @@ class VoiceSide:
                 self._tell(response, event)
                 self._called(response, event)
             case on.ResponseEnded() if response := self._response(event.response_id):
-                for item_id, begun in list(response.partial.items()):
-                    self._written(response, on.ReplyWritten(response.response_id, item_id, begun))
+                self._end_texts(response)
                 response.end = event
             case on.SpeechStarted():
                 self._tell_partial()
@@ -246,13 +211,13 @@ class VoiceSide:
     async def close(self) -> None:
         """Stop the voice, and wait for it a little. Idempotent."""
         self._responses.clear()
-        task = self._task
         self._let_go()
-        if task:
+        ending = list(self._leaving)
+        if ending:
             with contextlib.suppress(TimeoutError, asyncio.CancelledError, Exception):
                 async with asyncio.timeout(STOP_MS / 1000):
-                    await asyncio.shield(task)
-            if not task.done():
+                    await asyncio.shield(asyncio.gather(*ending, return_exceptions=True))
+            if self._leaving:
                 self._call.note("the voice does not stop when its generator is closed; it was left running")
 
     # --- from the one to the other
@@ -286,28 +251,45 @@ class VoiceSide:
         else:
             response.held.append(event)
 
-    def _text(self, response: _Response, item_id: ItemId) -> _Text:
+    def _end_before(self) -> None:
+        """A response begins: one before it that has not ended does so without a word, as the core takes it, too."""
+        if self._responses and self._responses[-1].end is None:
+            response = self._responses[-1]
+            self._end_texts(response)
+            response.end = on.ResponseEnded(response.response_id, on.ResponseStatus.INCOMPLETE)
+            response.is_told = True
+
+    def _end_texts(self, response: _Response) -> None:
+        for item_id, begun in list(response.partial.items()):
+            self._written(response, on.ReplyWritten(response.response_id, item_id, begun))
+
+    def _give(self, response: _Response, item_id: ItemId, piece: str) -> VoicedText:
+        """More of a text for the voice; the first of it begins the text."""
         text = response.text_of(item_id)
         if text is None:
-            text = _Text(item_id)
+            text = response.known[item_id] = VoicedText(item_id)
             response.texts.append(text)
+        text.give(piece)
+        self._moved(response, text)
         return text
 
     def _written(self, response: _Response, event: on.ReplyWritten) -> None:
         response.partial.pop(event.item_id, None)
-        if not event.text.strip() and response.text_of(event.item_id) is None:
+        text = response.text_of(event.item_id)
+        if text and text.is_whole:
+            return
+        if not text and not event.text.strip():
             response.empty = event.item_id
             return
+        rest = _rest(text.given if text else "", event.text)
+        if text and rest is None:
+            self._note_once("the server's text is not what it had written piece by piece; the pieces are said")
+            event = replace(event, text=text.given)
         self._keep(event.item_id, event.text)
         self._tell(response, event)
-        if response.fate is _Fate.STOPPED:
-            return
-        text = self._text(response, event.item_id)
-        if event.text.startswith(text.given):
-            text.give(event.text[len(text.given) :])
-        text.end()
-        response.said.append(event.text)
-        self._moved(response, text)
+        if response.fate is not _Fate.STOPPED:
+            text = self._give(response, event.item_id, rest or "")
+            text.end()
 
     def _called(self, response: _Response, event: on.ToolCalled) -> None:
         """Say what a tool call wants said, unless the reply has said it already."""
@@ -315,8 +297,8 @@ class VoiceSide:
             return
         response.calls.add(event.tool_call_id)
         aloud = _argument(event.arguments, self._spoken.get(event.name, ()))
-        before = " ".join(_plain(each) for each in (*response.said, *(text.given for text in response.texts)))
-        if not aloud or _plain(aloud) in before:
+        before = " ".join(_plain(text.given) for text in response.known.values())
+        if not _plain(aloud) or f" {_plain(aloud)} " in f" {before} ":
             return
         item_id = response.empty
         if item_id is None:
@@ -340,18 +322,18 @@ class VoiceSide:
             else:
                 return
 
-    def _begin(self, response: _Response, text: _Text) -> None:
+    def _begin(self, response: _Response, text: VoicedText) -> None:
         loop = asyncio.get_running_loop()
         task = self._task = loop.create_task(self._say(response, text), name="voice")
         task.add_done_callback(lambda _task: self._through(task, response, text))
         self._wait_for(response, text)
 
-    def _moved(self, response: _Response, text: _Text) -> None:
+    def _moved(self, response: _Response, text: VoicedText) -> None:
         """More of a text has come; the voice may have waited for that."""
         if self._task and response is self._responses[0] and response.texts[0] is text:
             self._wait_for(response, text)
 
-    def _wait_for(self, response: _Response, text: _Text) -> None:
+    def _wait_for(self, response: _Response, text: VoicedText) -> None:
         """Wait for the next piece, not for ever."""
         if self._timer:
             self._timer.cancel()
@@ -361,40 +343,59 @@ class VoiceSide:
     def _let_go(self) -> None:
         """Close the generator that speaks; nothing of it counts any more."""
         task, self._task = self._task, None
-        if task:
+        if task and not task.done():
+            self._leaving[task] = None
             task.cancel()
         if self._timer:
             self._timer.cancel()
             self._timer = None
 
-    async def _say(self, response: _Response, text: _Text) -> None:
-        me = asyncio.current_task()
-        async with contextlib.aclosing(self._voice.speak(text.pieces())) as pieces:
+    async def _say(self, response: _Response, text: VoicedText) -> str:
+        """Have a text said. Returns what is wrong with how it was; empty if nothing is."""
+        me, count = asyncio.current_task(), 0
+        spoken = self._voice.speak(text.pieces())
+        if not _is_generator(spoken):
+            return f"speak(text) gave {type(spoken).__name__}, not an async generator"
+        async with contextlib.aclosing(spoken) as pieces:
             async for piece in pieces:
                 if self._task is not me:
-                    return
-                self._wait_for(response, text)
-                self._spoke(response, text, piece)
+                    return ""
+                said = _said(piece)
+                if said is None:
+                    return f"it yielded {_kind(piece)}, not bytes or Said(bytes, str)"
+                self._spoke(response, text, said)
+                if text.made_ms(self._voice.rate_hz) > AUDIO_MS_MAX:
+                    return f"it gave more than {AUDIO_MS_MAX // 60_000} min of audio for a text"
+                count += 1
+                if count % PIECES_MAX == 0:
+                    await asyncio.sleep(0)
+        return ""
 
-    def _spoke(self, response: _Response, text: _Text, piece: bytes | Said) -> None:
-        said = piece if isinstance(piece, Said) else Said(piece)
+    def _spoke(self, response: _Response, text: VoicedText, said: Said) -> None:
         if said.audio:
+            self._wait_for(response, text)
             text.made_bytes += len(said.audio)
             self._call.audio(response.response_id, text.item_id, said.audio)
-        if said.text:
-            text.words += len(said.text.split())
-            audio_ms = text.made_bytes // _SAMPLE_BYTES * 1000 // self._voice.rate_hz
-            self._call.handle(on.WordsVoiced(text.item_id, text.words, audio_ms))
+        if not said.text.strip():
+            return
+        count = text.told(said.text, len(said.audio), self._voice.rate_hz)
+        if count is None:
+            self._note_once(
+                "the voice tells of words that are not next, or too many for its audio: no more is believed"
+            )
+        else:
+            self._call.handle(on.WordsVoiced(text.item_id, count, text.made_ms(self._voice.rate_hz)))
 
-    def _too_late(self, response: _Response, text: _Text) -> None:
+    def _too_late(self, response: _Response, text: VoicedText) -> None:
         if not text.is_whole:
             return  # it may well wait for the model
         self._let_go()
         self._failed(response, text, f"it gave nothing for {VOICE_PATIENCE_MS // 1000} s")
         self._go_on()
 
-    def _through(self, task: asyncio.Task[None], response: _Response, text: _Text) -> None:
+    def _through(self, task: asyncio.Task[str], response: _Response, text: VoicedText) -> None:
         """The voice has ended; one that was let go of is nobody's concern any more, but for what it raised."""
+        self._leaving.pop(task, None)
         problem = None if task.cancelled() else task.exception()
         if problem:
             _log.error("the voice raised %s", kind_and_place(problem))
@@ -406,16 +407,21 @@ class VoiceSide:
             self._failed(response, text, f"it raised {type(problem).__name__}")
         elif task.cancelled():
             self._failed(response, text, "it was cancelled")
-        elif not text.made_bytes and text.given.strip():
-            self._failed(response, text, "it gave no audio")
+        elif what := task.result() or _what_lacks(text):
+            self._failed(response, text, what)
         else:
             response.texts.popleft()
         self._go_on()
 
-    def _failed(self, response: _Response, text: _Text, what: str) -> None:
+    def _failed(self, response: _Response, text: VoicedText, what: str) -> None:
         response.texts.popleft()
         response.fate = _Fate.FAILED
         self._call.handle(on.VoiceFailed(response.response_id, text.item_id, what))
+
+    def _note_once(self, what: str) -> None:
+        if what not in self._noted:
+            self._noted[what] = None
+            self._call.note(what)
 
 
 def _how_it_ended(response: _Response, end: on.ResponseEnded) -> on.ResponseEnded:
@@ -424,6 +430,41 @@ def _how_it_ended(response: _Response, end: on.ResponseEnded) -> on.ResponseEnde
     if response.fate is _Fate.FAILED and end.status is on.ResponseStatus.COMPLETED:
         return replace(end, status=on.ResponseStatus.FAILED, reason="the voice failed")
     return end
+
+
+def _what_lacks(text: VoicedText) -> str:
+    """What a voice owes that has ended by itself."""
+    if text.made_bytes < SAMPLE_BYTES and _plain(text.given):
+        return "it gave no audio"
+    return text.untold() if text.is_whole else "it ended before all of its text had come"
+
+
+def _rest(given: str, whole: str) -> str | None:
+    """What of a whole text was not given yet; None where it is not the one that was begun."""
+    begun = given.lstrip()
+    for start in (given, begun, begun.rstrip()):
+        if whole.startswith(start):
+            return whole[len(start) :]
+    return None
+
+
+def _is_generator(spoken: object) -> bool:
+    return isinstance(spoken, AsyncIterator) and callable(getattr(spoken, "aclose", None))
+
+
+def _said(piece: object) -> Said | None:
+    """What a voice yielded; None for what it must not."""
+    audio: object = piece.audio if isinstance(piece, Said) else piece
+    text: object = piece.text if isinstance(piece, Said) else ""
+    if isinstance(audio, bytes | bytearray | memoryview) and isinstance(text, str):
+        return Said(bytes(audio), text)
+    return None
+
+
+def _kind(piece: object) -> str:
+    if isinstance(piece, Said):
+        return f"Said({type(piece.audio).__name__}, {type(piece.text).__name__})"
+    return type(piece).__name__
 
 
 def _argument(arguments: str, names: tuple[str, ...]) -> str:
