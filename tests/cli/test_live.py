@@ -189,6 +189,12 @@ def test_a_missing_key_is_named_before_anything_is_played(gone: Path, monkeypatc
         (["--server", NOWHERE, "--runs", "2"], "nobody can be asked: say --yes"),
         (["--server", NOWHERE, "--against", "--client naive"], "nobody can be asked: say --yes"),
         (["--server", NOWHERE, "--live-calls", "0"], "--live-calls"),
+        (
+            ["--server", NOWHERE, "--out", "gone.yaml/x"],
+            "gone.yaml/x cannot be written, because gone.yaml is in the way",
+        ),
+        (["--server", NOWHERE, "--report", "gone.yaml/x.html"], "because gone.yaml is in the way: choose another"),
+        (["--server", NOWHERE, "--export", "gone.yaml/x/y"], "because gone.yaml is in the way: choose another"),
         (["--server", NOWHERE, "--voice", "own"], "a model that is not ours writes what no line is recorded of"),
     ],
 )
@@ -212,6 +218,15 @@ def test_the_model_may_be_named_in_the_address(gone: Path, here: Path) -> None:
 def test_on_a_live_server_no_behavior_of_the_local_model_is_waited_for() -> None:
     assert plan_of(None, "wrong-key").behaviors
     assert not plan_of(name="wrong-key").behaviors
+
+
+def test_however_long_the_address_is_the_files_of_a_call_have_a_name_of_their_own(here: Path) -> None:
+    plans = [plan_of(f"{NOWHERE}/{'x' * 400}/{end}") for end in ("a", "b")]
+    names = [plan.directory(here, seed).name for plan in plans for seed in (1, 2)]
+    assert len(set(names)) == 4
+    for name in names:
+        assert name.startswith("check-in-callwright-server-ws-127.0.0.1:1-v1-realtime-xxx")
+        (here / name).mkdir()
 
 
 # --- how many at once
@@ -342,7 +357,10 @@ def test_while_others_of_ours_go_on_they_are_waited_for() -> None:
 
 @pytest.mark.parametrize(("told_s", "pause_s"), [(17.0, 17.0), (0.0, 2.0), (PATIENCE_S + 1, None)])
 def test_a_server_that_says_when_to_come_again_is_taken_at_its_word(told_s: float, pause_s: float | None) -> None:
-    assert Patience(print).pause_s(plan_of(), 1, room(told_s)) == pause_s
+    lines: list[str] = []
+    assert Patience(lines.append).pause_s(plan_of(), 1, room(told_s)) == pause_s
+    if pause_s is None:
+        assert lines == ["check-in seed 1 is not waited for: all sessions of the account are in use for another 601 s"]
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ def test_c156_a_key_with_a_line_break_is_refused_without_being_told() -> None:
         "ws://",
         f"ws://model.example:port/?key={KEY}",
         f"ws://model.example:99999/?key={KEY}",
+        f"ws://model.example:0/?key={KEY}",
         f"ws://[::1/?key={KEY}",
         f"ws://model..example/?key={KEY}",
         f"ws://{'m' * 64}.example/?key={KEY}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -254,7 +255,19 @@ class _FixedLag(click.IntRange):
         return lag_ms
 
 
-class _Directory(click.Path):
+class _Place(click.Path):
+    """A file or directory to write to. That it can be made is seen before a call is played: a live one costs money."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        there = next((each for each in (path, *path.parents) if os.access(each, os.F_OK)), path)
+        is_usable = os.access(there, os.W_OK) and (there.is_dir() or there == path)
+        if not is_usable:
+            self.fail(f"{value} cannot be written, because {there} is in the way: choose another", param, ctx)
+        return path
+
+
+class _Directory(_Place):
     """A directory to write to; what is empty names none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -420,7 +433,7 @@ def report(what: str) -> Callable[[_Function], _Function]:
     """The option that says where the page goes that shows ``what``."""
     return click.option(
         "--report",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=_Place(dir_okay=False, path_type=Path),
         metavar="FILE",
         help=f"Write {what} as one HTML file that opens in any browser.",
     )

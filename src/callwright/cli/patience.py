@@ -64,7 +64,11 @@ class Patience:
         else:
             waited_s += pause_s
         if waited_s > PATIENCE_S:
-            self.tell(f"{name} has waited long enough, and all sessions of the account are still in use")
+            in_use = "all sessions of the account are"
+            if pause_s > PATIENCE_S:
+                self.tell(f"{name} is not waited for: {in_use} in use for another {pause_s:.0f} s")
+            else:
+                self.tell(f"{name} has waited long enough, and {in_use} still in use")
             return None
         self._tries[call], self._waited_s[call] = tries + 1, waited_s
         until = f"{pause_s:.0f} s" + ", or until another call is over," * bool(others)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 import sys
@@ -25,6 +26,8 @@ from callwright.sim.world import CLIENTS, OURS
 
 _NO_NAME = re.compile(r"://|[\s/?]+")
 """What does not belong into the name of a directory."""
+_SETTINGS_BYTES_MAX = 120
+"""A name may have 255 bytes, of which some are the scenario's."""
 ROOTS = tuple(Path(place) for place in callwright.apps.__path__)
 """Where scenarios are looked for by name."""
 
@@ -69,9 +72,15 @@ class Plan:
         return " ".join([f"callwright call {name} --seed {seed}", *self.setup.taker(), *self.setup.settings()])
 
     def directory(self, parent: Path, seed: int) -> Path:
-        """Where the files of one of the calls go: ``parent/SCENARIO-CLIENT-SETTINGS-SEED``, settings as typed."""
-        settings = [_NO_NAME.sub("-", option.lstrip("-")) for option in self.setup.settings()]
-        return parent / "-".join([self.scenario.name, self.client, *settings, str(seed)])
+        """Where the files of one of the calls go: ``parent/SCENARIO-CLIENT-SETTINGS-SEED``, settings as typed.
+
+        Where that would be too long for a file system, the settings are cut, and end in a hash of all of them.
+        """
+        settings = "-".join(_NO_NAME.sub("-", option.lstrip("-")) for option in self.setup.settings())
+        if len(settings.encode()) > _SETTINGS_BYTES_MAX:
+            kept = settings.encode()[: _SETTINGS_BYTES_MAX - 9].decode(errors="ignore")
+            settings = f"{kept}-{hashlib.sha256(settings.encode()).hexdigest()[:8]}"
+        return parent / "-".join(filter(None, [self.scenario.name, self.client, settings, str(seed)]))
 
     @property
     def told(self) -> dict[str, object]:

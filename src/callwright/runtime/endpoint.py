@@ -96,7 +96,8 @@ class Endpoint:
     @property
     def port(self) -> int:
         """The TCP port."""
-        return self._split.port or _PORTS[self._split.scheme]
+        port = self._split.port
+        return _PORTS[self._split.scheme] if port is None else port
 
     @property
     def address(self) -> str:
