@@ -7,7 +7,7 @@ READY = .venv/.ready
 .PHONY: help setup test demo check format lock clean
 
 help:
-	@echo 'make setup             create .venv and install everything into it (the others do it when needed)'
+	@echo 'make setup             create .venv and install everything into it (the others do it when needed); EXTRAS=mic,local, too'
 	@echo 'make test              run all tests, offline'
 	@echo 'make demo              play a demo; DEMO=name picks one, REAL=1 plays it on the wall clock, HOLD=700 on hold'
 	@echo 'make check             lint, formatting, types, layers and house rules'
@@ -21,6 +21,7 @@ $(READY): pyproject.toml requirements.lock scripts/setup
 
 setup: $(READY)
 	@sh scripts/setup check
+	@[ -z "$${EXTRAS:-}" ] || sh scripts/setup extras
 
 test: $(READY)
 	@$(PY) -m pytest

@@ -26,6 +26,11 @@ The message of every error names the place, what was expected and what to do.
 from __future__ import annotations
 
 
+def how_to_install(extra: str) -> str:
+    """The end of a message about an extra that is not installed."""
+    return f"pip install 'callwright[{extra}]', or in a clone: make setup EXTRAS={extra}"
+
+
 class CallwrightError(Exception):
     """The root of all errors raised here."""
 

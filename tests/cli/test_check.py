@@ -423,7 +423,7 @@ SOUND_CARDS = [
     (
         "raise ModuleNotFoundError('sounddevice')",
         "missing",
-        "pip install 'callwright[mic]' (only callwright talk needs it)",
+        "pip install 'callwright[mic]', or in a clone: make setup EXTRAS=mic (only callwright talk needs it)",
     ),
     (
         "raise OSError('PortAudio library not found')",

@@ -21,7 +21,7 @@ from typing import Final
 import click
 
 from callwright.cli.server import Server
-from callwright.errors import ConnectionFailed, LineFailed, UsageError
+from callwright.errors import ConnectionFailed, LineFailed, UsageError, how_to_install
 from callwright.ledger.sqlite import JOURNAL, SQLITE_MIN, WAL_FROM
 from callwright.lines.soundcard import default_devices
 from callwright.runtime.endpoint import Endpoint
@@ -127,7 +127,7 @@ def _extras() -> Iterator[Item]:
         versions = {package: _version(package) for package in packages}
         absent = [package for package, version in versions.items() if not version]
         if absent:
-            told = f"{', '.join(absent)}, which is optional: pip install 'callwright[{extra}]'"
+            told = f"{', '.join(absent)}, which is optional: {how_to_install(extra)}"
             yield Item(f"extra {extra}", Verdict.MISSING, told, needed=False)
         else:
             yield Item(f"extra {extra}", Verdict.OK, ", ".join(map(" ".join, versions.items())))

@@ -21,7 +21,7 @@ COMMANDS = {
     "call": "Play one call and show what was heard.",
     "check": "Say what a live call needs, and what of it is missing.",
     "compare": "Compare two saved batches, seed by seed.",
-    "demo": "Play one call with a naive client and with Callwright's, side by side.",
+    "demo": "Play calls with a naive client, then with Callwright's: begin here.",
     "ledger": "Look after a ledger's file.",
     "measure": "Play many calls and show figures over all of them.",
     "replay": "Give a recorded call to the core again, and show the first difference.",
@@ -75,4 +75,7 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="callwright")
 def main() -> None:
-    """Realtime voice agents that follow the ear, played and measured offline."""
+    """Realtime voice agents that follow the ear: play, measure and serve their calls.
+
+    Calls are simulated and offline, unless --server names a live one. `callwright demo` shows what it is about.
+    """

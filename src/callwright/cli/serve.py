@@ -32,11 +32,19 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 @click.command("serve")
 @click.argument("scenario", default="check-in")
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="Where it listens: beyond this machine only with a key."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="NAME",
+    help="Where it listens: beyond this machine only with a key.",
 )
-@click.option("--port", type=click.IntRange(0, 65_535), default=8765, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=8765, show_default=True, metavar="N", help="0 takes a free one."
+)
 @options.dialect
-@click.option("--key", envvar="CALLWRIGHT_SERVE_KEY", show_envvar=True, help="The key that clients must show.")
+@click.option(
+    "--key", envvar="CALLWRIGHT_SERVE_KEY", show_envvar=True, metavar="KEY", help="The key that clients must show."
+)
 @click.option("--sessions", type=click.IntRange(1), metavar="N", help="How many may be open at once.")
 @options.seed
 @click.option("--quiet", is_flag=True, help="Print no line for each session that ended.")

@@ -19,8 +19,10 @@ _ENDS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command("serve-provider")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where it listens.")
-@click.option("--port", type=click.IntRange(0, 65_535), default=8766, show_default=True, help="0 takes a free one.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="NAME", help="Where it listens.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=8766, show_default=True, metavar="N", help="0 takes a free one."
+)
 @click.option(
     "--answers",
     type=click.Choice([each.value for each in Answers]),

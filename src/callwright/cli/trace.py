@@ -16,9 +16,14 @@ def command() -> None:
     """Prepare a trace for others."""
 
 
-@command.command("mask")
+@command.command("mask", short_help="Give it other digits; it is replayed all the same.")
 @click.argument("trace", metavar="TRACE", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where it is written.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Where it is written.  [default: standard output]",
+)
 @click.option("--hide", multiple=True, metavar="WORD", help="A name to make up, as it is spelled; may be repeated.")
 @click.option("--no-words", is_flag=True, help="Put lengths in place of all words.")
 @click.pass_context

@@ -34,7 +34,7 @@ from callwright.audio.echo_kalman import KalmanCanceller
 from callwright.audio.formats import FRAME_MS, PCM16_24K
 from callwright.audio.levels import level_dbfs
 from callwright.core.ports import PlayedReports
-from callwright.errors import LineFailed, UsageError
+from callwright.errors import LineFailed, UsageError, how_to_install
 from callwright.ids import ItemId, MarkId, Ms
 from callwright.lines.player import Player
 
@@ -147,7 +147,7 @@ def load_portaudio() -> PortAudio:
     try:
         return cast(PortAudio, importlib.import_module("sounddevice"))
     except ModuleNotFoundError as problem:
-        raise UsageError("the sound card needs the package sounddevice: pip install 'callwright[mic]'") from problem
+        raise UsageError(f"the sound card needs the package sounddevice: {how_to_install('mic')}") from problem
     except OSError as problem:
         raise UsageError(
             f"the sound card needs PortAudio ({problem}): apt install libportaudio2 on Debian and Ubuntu,"

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from callwright.errors import UsageError
+from callwright.errors import UsageError, how_to_install
 from callwright.runtime.endpoint import Endpoint
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def connector(endpoint: Endpoint, *, transport: Transport = "auto") -> Connector
     """A connector for this endpoint. Raises UsageError for picows where it is not installed."""
     has_picows = importlib.util.find_spec("picows") is not None
     if transport == "picows" and not has_picows:
-        raise UsageError("the transport picows is not installed: pip install 'callwright[fast]'")
+        raise UsageError(f"the transport picows is not installed: {how_to_install('fast')}")
     if transport == "websockets" or not has_picows:
         from callwright.runtime.websocket import WebSocketConnector
 

@@ -223,7 +223,10 @@ def locate_scenario(name_or_path: str, roots: Iterable[Path]) -> Path:
     found = find_scenarios(roots)
     if name_or_path not in found:
         near = did_you_mean(name_or_path, found)
-        raise ScenarioError(f"expected a scenario ({', '.join(found)}) or the path of one; got {name_or_path!r}{near}")
+        raise ScenarioError(
+            f"expected a scenario's name or the path of its .yaml file; got {name_or_path!r};"
+            f" callwright scenarios lists the names{near}"
+        )
     return found[name_or_path]
 
 

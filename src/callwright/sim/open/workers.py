@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from callwright.errors import UsageError
+from callwright.errors import UsageError, how_to_install
 from callwright.sim.open.timing import timed
 from callwright.sim.server.errands import Piece
 from callwright.sim.speech import RATE_HZ, Pcm
@@ -34,7 +34,7 @@ def check_installed() -> None:
     """Raise UsageError with the line that installs the extra, where it is not installed."""
     absent = [package for package in PACKAGES if importlib.util.find_spec(package) is None]
     if absent:
-        raise UsageError(f"free speech needs the packages {' and '.join(absent)}: pip install 'callwright[local]'")
+        raise UsageError(f"free speech needs the packages {' and '.join(absent)}: {how_to_install('local')}")
 
 
 class Worker:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from callwright.audio.echo import Canceller
 from callwright.audio.echo_kalman import KalmanCanceller
-from callwright.errors import UsageError
+from callwright.errors import UsageError, how_to_install
 from callwright.sim.room.room import Aec, Room, RoomSettings
 
 if TYPE_CHECKING:
@@ -42,5 +42,5 @@ def _canceller(aec: Aec, rate_hz: int) -> Canceller:
     try:
         from callwright.lines.aec3 import Aec3Canceller
     except ModuleNotFoundError as problem:
-        raise UsageError("the canceller aec3 is not installed: pip install 'callwright[aec]'") from problem
+        raise UsageError(f"the canceller aec3 is not installed: {how_to_install('aec')}") from problem
     return Aec3Canceller(rate_hz)
