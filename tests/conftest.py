@@ -36,6 +36,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return 1 + (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """While tests are collected there is next to no garbage, and more and more to look through for it."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What was collected stays to the end: the garbage collector need not look through it again and again."""
     gc.freeze()
+    gc.enable()

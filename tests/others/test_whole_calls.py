@@ -1,6 +1,7 @@
 """Clients that others wrote take whole calls on the local server, as they are: a tool, a barge-in, a goodbye.
 
-All calls are played at the same time, on one event loop: a call takes as long as people talk.
+All calls are played at the same time, on one event loop: a call takes as long as people talk. The agents are loaded
+with the first call, since that takes a second, which whoever collects tests need not wait for.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ import asyncio
 import base64
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from openai import AsyncOpenAI
 from openai.resources.realtime.realtime import AsyncRealtimeConnection
-from scripts.other_clients import FIGURES, QUICK, AgentsClient, Row, cut_replies, on_a_line_for, take_beside
 
 from callwright.apps.hotel import desk
 from callwright.audio.resample import resample
@@ -26,6 +27,9 @@ from callwright.sim.record import CallRecord
 from callwright.sim.server.websocket import RealtimeServer
 from callwright.sim.speech import Speech
 from callwright.sim.world import Options, make_session
+
+if TYPE_CHECKING:
+    from scripts.other_clients import AgentsClient
 
 TRANSCRIBED = "conversation.item.input_audio_transcription.completed"
 FRAME = bytes(960)
@@ -155,6 +159,8 @@ class AgentsCall:
 
 
 async def agents_call(dialect: str, client: str) -> AgentsCall:
+    from scripts.other_clients import QUICK, on_a_line_for, take_beside
+
     plan = make_plan(str(QUICK), Setup(dialect=dialect))
     scenario = on_a_line_for(plan.scenario, dialect)
     (record,), (made,) = await take_beside(scenario, 1, plan.setup.options, [client])
@@ -171,6 +177,7 @@ def calls() -> tuple[dict[str, list[Any]], dict[str, AgentsCall]]:
             agents_call("openai", "openai-agents"),
         )
 
+    import_module("scripts.other_clients")  # before anybody's clock runs
     polyai, openai, agents_polyai, agents_openai = asyncio.run(all_at_once())
     return {"polyai": polyai, "openai": openai}, {"polyai": agents_polyai, "openai": agents_openai}
 
@@ -222,6 +229,8 @@ def test_a_server_that_refuses_the_agents_session_its_configuration_takes_one_in
 
 
 def test_the_table_has_each_value_of_a_figure_once_and_what_did_not_hold() -> None:
+    from scripts.other_clients import FIGURES, Row
+
     figures = calls()[1]["openai"].figures
     client, *cells, failed = str(Row("any", (figures, figures), ("heard", "ended"))).split(" | ")
     values = dict(zip(FIGURES, cells, strict=True))
@@ -235,6 +244,8 @@ def test_the_table_has_each_value_of_a_figure_once_and_what_did_not_hold() -> No
 
 
 def test_of_a_reply_that_was_cut_the_table_shows_what_is_believed_of_it() -> None:
+    from scripts.other_clients import cut_replies
+
     figures = calls()[1]["polyai"].figures
     (row,) = cut_replies("quick", "any", figures)
     assert row.startswith("| `quick` | `any` | One moment, I am")
