@@ -127,13 +127,19 @@ def test_a_model_that_is_chosen_later_is_looked_at_before_the_call() -> None:
         configuration(agent, AudioFormat(Encoding.PCMU, 8_000))
 
 
-@pytest.mark.parametrize("knowledge", [{"parking": ""}, {"": "Yes."}, {"parking": 40}])
+@pytest.mark.parametrize("knowledge", [{"parking": ""}, {"": "Yes."}, {"parking": 40}, [("parking", "Yes.")], "yes", 5])
 def test_a_topic_has_a_name_and_a_content(knowledge: Any) -> None:
     with pytest.raises(DeclarationError, match="knowledge is topics, contents by name"):
         inn(cw.polyai(knowledge=knowledge))
-    if not all(isinstance(each, str) for each in knowledge.values()):
+    if not isinstance(knowledge, dict) or not all(isinstance(each, str) for each in knowledge.values()):
         with pytest.raises(UsageError, match="topics, contents by name"):
             cw.Grounded("", knowledge)
+
+
+@pytest.mark.parametrize("language", ["", " ", 5])
+def test_a_language_that_says_none_is_a_mistake_in_the_declaration(language: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"test_knowledge\.py:\d+: agent 'inn': language is a text"):
+        inn(cw.polyai(language=language))
 
 
 @pytest.mark.parametrize("rate_hz", [8_000, 32_000, 48_000])

@@ -437,9 +437,15 @@ def test_a_session_that_speaks_by_itself_is_not_the_one_that_was_asked_for() -> 
     [
         (object(), "rate_hz, whole kHz such as 24000; got None"),
         (type("V", (), {"rate_hz": 22_050, "speak": print})(), "got 22050"),
+        (type("V", (), {"rate_hz": 10**9, "speak": print})(), "got 1000000000"),
         (type("V", (), {"rate_hz": 24_000})(), r"async generator speak\(text\)"),
     ],
 )
 def test_what_is_no_voice_is_a_mistake_in_the_declaration(voice: Any, what: str) -> None:
     with pytest.raises(DeclarationError, match=rf"test_own_voice\.py:\d+: agent 'desk': a voice has .*{what}"):
         cw.Agent("desk", model=cw.polyai(), instructions="Be brief.", voice=voice)
+
+
+def test_the_class_of_a_voice_is_no_voice() -> None:
+    with pytest.raises(DeclarationError, match=r"test_own_voice\.py:\d+: agent 'desk': .*its class; give Speaks\(\)"):
+        cw.Agent("desk", model=cw.polyai(), instructions="Be brief.", voice=Speaks)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from callwright.claims.lexicon import Lexicon
 from callwright.core.keeping import STOP_RECORDING
@@ -67,8 +67,12 @@ class ModelChoice:
             detection = msgspec.convert(self.turn_detection, TurnDetection | None)
         except msgspec.ValidationError as problem:
             raise DeclarationError(f"turn_detection {dict(self.turn_detection or {})}: {problem}") from problem
-        texts: Iterable[object] = chain.from_iterable(self.knowledge.items())
-        if not all(isinstance(text, str) and text.strip() for text in texts):
+        language: object = self.language
+        if language is not None and not (isinstance(language, str) and language.strip()):
+            raise DeclarationError(f"language is a text such as 'en', or None; got {language!r}")
+        is_named = isinstance(self.knowledge, Mapping)
+        texts: Iterable[object] = chain.from_iterable(self.knowledge.items()) if is_named else ()
+        if not is_named or not all(isinstance(text, str) and text.strip() for text in texts):
             raise DeclarationError("knowledge is topics, contents by name, each a text that is not empty")
         if self.knowledge and not profile.takes_knowledge:
             raise DeclarationError(f"{self.provider} takes no knowledge; put it into the instructions")
@@ -88,7 +92,14 @@ def polyai(
     ``language`` is what it is to speak, such as ``pt-BR``, or in plain words; English if it is not said. ``knowledge``
     holds topics that it may answer from, contents by name; the turns of a call say which of them a reply rests on.
     """
-    return ModelChoice("polyai", url, language=language, knowledge=dict(knowledge or {}))
+    return ModelChoice("polyai", url, language=language, knowledge=_topics(knowledge))
+
+
+def _topics(knowledge: object) -> Any:
+    """A copy of topics; what is none is refused where the agent is declared, which has a place."""
+    if knowledge is None:
+        return {}
+    return dict(knowledge) if isinstance(knowledge, Mapping) else knowledge
 
 
 def openai(

@@ -45,7 +45,8 @@ class Grounded:
     """Contents by name."""
 
     def __post_init__(self) -> None:
-        if not all(isinstance(text, str) for topic in self.knowledge.items() for text in topic):
+        is_named = isinstance(self.knowledge, Mapping)
+        if not is_named or not all(isinstance(text, str) for topic in self.knowledge.items() for text in topic):
             raise UsageError("the knowledge beside a tool's facts is topics, contents by name, each a text")
 
 

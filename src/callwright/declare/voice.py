@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
-from inspect import iscoroutinefunction
-from typing import Protocol
+from inspect import isclass, iscoroutinefunction
+from typing import Final, Protocol
 
 from callwright.errors import DeclarationError
+
+RATES_HZ: Final = range(8_000, 192_001, 1_000)
+"""What a voice may come in: from a telephone's up to more than any sound card's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,10 @@ def check_declared(what: str, voice: object) -> None:
     """Raise DeclarationError for what is no voice."""
     if voice is None:
         return
+    if isclass(voice):
+        raise DeclarationError(f"{what}: a voice is an object, not its class; give {voice.__name__}()")
     rate_hz = getattr(voice, "rate_hz", None)
-    if not isinstance(rate_hz, int) or rate_hz <= 0 or rate_hz % 1000:
+    if not isinstance(rate_hz, int) or rate_hz not in RATES_HZ:
         raise DeclarationError(f"{what}: a voice has a rate_hz, whole kHz such as 24000; got {rate_hz!r}")
     speak = getattr(voice, "speak", None)
     if not callable(speak) or iscoroutinefunction(speak):
