@@ -82,15 +82,17 @@ def test_whatever_bytes_a_server_sends_the_connection_reports_messages_and_one_e
         await accept(reader, writer, head + rng.randbytes(rng.randrange(1, 300)))
         await writer.drain()
 
-    async def meet() -> None:
+    async def meet(url: str) -> None:
+        witness = Witness()
+        witness.connection = await make(Endpoint(url, "key")).connect(witness)
+        await witness.ended("a connection that breaks ends")
+        await witness.connection.close()
+        assert len(witness.ends) == 1
+
+    async def meet_all() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.append(context))
         async with raw_server(sends) as url:
-            for _ in range(100):
-                witness = Witness()
-                witness.connection = await make(Endpoint(url, "key")).connect(witness)
-                await witness.ended("a connection that breaks ends")
-                await witness.connection.close()
-                assert len(witness.ends) == 1
+            await asyncio.gather(*(meet(url) for _ in range(100)))
 
-    asyncio.run(meet())
+    asyncio.run(meet_all())
     assert not failures
