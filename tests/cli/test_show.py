@@ -147,6 +147,13 @@ def test_a_goodbye_that_nobody_heard_has_no_instant() -> None:
     assert told == "heard for 0.00 s of 4.70 s, and the call was ended by the caller"
 
 
+def test_a_goodbye_without_a_sound_is_told_as_such() -> None:
+    """A server may call the tool that ends the call, and send silence for the goodbye."""
+    silent = replace(farewell(0, None), whole_ms=0)
+    assert goodbye(RECORD, figures(), silent, is_last=True).plain == "without a sound"
+    assert goodbye(RECORD, figures(), silent, is_last=False).plain == "without a sound, taken back: the call went on"
+
+
 # --- what was done
 
 

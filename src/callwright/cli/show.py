@@ -366,7 +366,7 @@ def goodbye(record: CallRecord, figures: CallFigures, farewell: HeardFarewell, *
     whole = seconds(farewell.whole_ms)
     at = "" if farewell.started_ms is None else f"{_clock(farewell.started_ms)} "
     heard = f"heard whole, {whole}" if farewell.is_whole else f"heard for {seconds(farewell.heard_ms)} of {whole}"
-    text = Text(at + heard)
+    text = Text(at + heard if farewell.whole_ms else "without a sound")
     if not is_last:
         return text.append(", taken back: the call went on")
     if record.ended_by != "agent":
@@ -375,8 +375,9 @@ def goodbye(record: CallRecord, figures: CallFigures, farewell: HeardFarewell, *
         return text.append(", and hung up on a caller who spoke", style="red")
     if not farewell.is_whole:
         return text.append(", cut off by the hang-up", style="red")
-    (after_ms,) = figures.values["open_after_goodbye_ms"]
-    return text.append(f", hung up {after_ms:.0f} ms after it")
+    for after_ms in figures.values.get("open_after_goodbye_ms", ()):
+        text.append(f", hung up {after_ms:.0f} ms after it")
+    return text
 
 
 def _clock(ms: Ms) -> str:
