@@ -18,7 +18,6 @@ import multiprocessing
 import os
 import pickle
 import signal
-import threading
 import time
 import traceback
 from collections import deque
@@ -36,6 +35,7 @@ from callwright.cli.playing import play_one, save
 from callwright.cli.report import PAGE, write_calls, write_export
 from callwright.errors import SimulationError
 from callwright.measure.batch import RunResult
+from callwright.sim.orphans import end_with_parent
 
 Outcome: TypeAlias = RunResult | Exception
 """What became of a task: a measured run, or what playing it raised."""
@@ -198,18 +198,10 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
 def _work(pipe: Connection) -> None:
     """Play one task after the other, until there is nobody any more who gives them."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()  # a call by the wall clock would go on for minutes
     with pipe, contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             pipe.send(_portable(_outcome(pipe.recv())))
-
-
-def _end_with_parent() -> None:
-    """End this process once the one that started it is gone: a call by the wall clock would go on for minutes."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _outcome(task: Task) -> Outcome:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
+import subprocess
 import sys
 from concurrent.futures import BrokenExecutor
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 import pytest
 
 from callwright.errors import UsageError
-from callwright.sim.open.workers import PACKAGES, check_installed, open_senses
+from callwright.sim.open.workers import PACKAGES, Worker, check_installed, open_senses
 
 STAND_INS = Path(__file__).parent / "packages"
 ROOT = Path(__file__).parents[3]
@@ -63,3 +67,31 @@ def test_an_engine_that_cannot_be_loaded_is_told_instead_of_awaited(monkeypatch:
 
     with pytest.raises(UsageError, match="cannot be loaded here"):
         asyncio.run(scene())
+
+
+def stay(pipe: str) -> None:
+    """Hold a pipe, whose end tells that of this process."""
+    held.append(Path(pipe).open("w"))  # noqa: SIM115
+    print("up", file=held[0], flush=True)
+
+
+held: list[TextIO] = []
+
+
+def begin_and_wait() -> None:
+    """Begin a process, and be there until killed."""
+    worker = Worker(dir, stay)
+    asyncio.run(worker.run(sys.argv[1]))
+    sys.stdin.read()
+
+
+def test_a_process_without_work_ends_with_the_one_that_began_it_however_that_ends(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    begin = "from tests.sim.open.test_workers import *; begin_and_wait()"
+    command = [sys.executable, "-c", begin, str(pipe)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, cwd=ROOT) as process, pipe.open() as reading:
+        assert reading.readline() == "up\n"
+        process.kill()
+        assert select.select([reading], [], [], 30)[0]
+        assert reading.read() == ""

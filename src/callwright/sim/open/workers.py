@@ -2,7 +2,7 @@
 
 Moonshine (MIT, English) hears, in whole turns as the session cuts them; SVOX Pico (Apache-2.0) speaks. Both bring their
 models along and ask nothing of the network. A process loads its engine as it begins, and ignores Ctrl-C: it ends when
-whoever began it ends it.
+whoever began it ends it, or is gone.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 
 from callwright.errors import UsageError, how_to_install
 from callwright.sim.open.timing import timed
+from callwright.sim.orphans import end_with_parent
 from callwright.sim.server.errands import Piece
 from callwright.sim.speech import RATE_HZ, Pcm
 
@@ -46,7 +47,8 @@ class Worker:
         self._pool = self._new()
 
     def _new(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"), initializer=self._load)
+        context = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(1, mp_context=context, initializer=_begin, initargs=(self._load,))
 
     async def run(self, given: Any) -> Any:
         """What the engine makes of this. Raises what it raises, and BrokenExecutor if the process dies of it."""
@@ -106,8 +108,14 @@ class _Engine(Protocol):
 _engines: dict[str, _Engine] = {}
 
 
-def _load_recogniser() -> None:
+def _begin(load: Callable[[], None]) -> None:
+    """Load an engine in a process that ends when whoever began it ends it, or is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+    load()
+
+
+def _load_recogniser() -> None:
     from moonshine_voice import ModelArch, Transcriber
     from moonshine_voice.utils import get_assets_path
 
@@ -122,7 +130,6 @@ def _recognise(audio: Pcm) -> str:
 
 
 def _load_voice() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     from py_nanotts import NanoTTS
 
     _engines["mouth"] = NanoTTS().speak
