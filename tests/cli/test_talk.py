@@ -15,6 +15,8 @@ from tests.lines.fake_card import BOX, RATE_HZ, SILENCE, FakeCard, ThreadedCard
 from tests.sim.whole_call import check_in, says
 
 from callwright.audio.formats import PCM
+from callwright.cli.talk import told
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.ids import ItemId, Ms
 from callwright.sim.caller import Anchor, ScriptedCaller
 
@@ -237,3 +239,8 @@ def test_without_sounddevice_the_install_line_is_told(monkeypatch: pytest.Monkey
     result = callwright("talk", "hotel", "--server", "ws://127.0.0.1:9")
     assert result.exit_code == 2
     assert "pip install 'callwright[mic]'" in result.stderr
+
+
+def test_what_a_model_writes_is_shown_without_what_a_terminal_obeys() -> None:
+    turn = Turn(Speaker.AGENT, ItemId("i"), "Hi\x1b]0;owned\x07", "Hi\x1b[31m there\x9b2J", Source.ESTIMATED)
+    assert told(turn).plain.split() == ["agent", "Hi]0;owned", "written:", "Hi[31m", "there2J", "(estimated)"]

@@ -39,6 +39,11 @@ def put(*parts: RenderableType) -> None:
         click.echo(line.rstrip(), color=console.is_terminal)
 
 
+def unobeyed(text: str) -> str:
+    """A text without what a terminal obeys, colors among it; a line break stays."""
+    return _OBEYED.sub("", text).replace("\x1b", "")
+
+
 def unwrapped(*parts: str | tuple[str, str]) -> Text:
     """A line that holds a command or a path, which must not be broken."""
     return Text.assemble(*parts, no_wrap=True, overflow="ignore")

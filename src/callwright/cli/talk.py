@@ -26,7 +26,7 @@ from callwright.cli.ledger import VERBS, Asked, load_provider
 from callwright.cli.local import LOCAL, chat_endpoint, chat_model, chat_url
 from callwright.cli.main import INTERRUPTED
 from callwright.cli.plan import ROOTS, look_here
-from callwright.cli.printing import put, width
+from callwright.cli.printing import put, unobeyed, width
 from callwright.cli.server import Server
 from callwright.core.ports import Connector
 from callwright.core.transcript import Source, Speaker, Turn
@@ -248,7 +248,7 @@ def told(turn: Turn) -> Text:
     if turn.speaker is Speaker.AGENT and turn.heard != turn.written:
         cut = "" if turn.cut_ms is None else f", cut after {seconds(turn.cut_ms)}"
         lines.append(_hanging("", f"written: {turn.written} ({turn.source}{cut})"))
-    text = Text("\n".join(lines))
+    text = Text(unobeyed("\n".join(lines)))
     text.stylize("bold", end=_NAME_COLUMNS)
     return text
 
@@ -264,7 +264,7 @@ def _below(level_db: int, saying: list[str], encoding: str) -> Table:
     loud = _METER_COLUMNS * (level_db + _METER_DB) // _METER_DB
     table = Table.grid(padding=(0, 2, 0, 0))
     for text in saying:
-        table.add_row(Text("agent", "dim"), Text(text, "dim"))
+        table.add_row(Text("agent", "dim"), Text(unobeyed(text), "dim"))
     table.add_row(Text("mic", "dim"), Text(f"{full * loud:{_METER_COLUMNS}} {level_db:4} dBFS", "green"))
     return table
 
@@ -288,7 +288,7 @@ def _remarks(line: SoundCard, result: CallResult) -> list[RenderableType]:
     if line.canceller.report.delay_ms is not None:
         remarks.append(f"echo: {line.canceller.report.delay_ms} ms late, {line.canceller.report.erle_db} dB softer")
     remarks += [f"you were not told: {untold.sentence}" for untold in result.untold]
-    return [Text(remark) for remark in remarks]
+    return [Text(unobeyed(remark)) for remark in remarks]
 
 
 def _list_devices() -> None:

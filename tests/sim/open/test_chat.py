@@ -106,7 +106,9 @@ def test_calls_of_every_shape_are_read(calls: list[dict[str, Any]], made: list[T
         assert parts_of(chat, "anything") == made
 
 
-@pytest.mark.parametrize("arguments", ["{", "[]", '"text"', "null", "{} {}"])
+@pytest.mark.parametrize(
+    "arguments", ["{", "[]", '"text"', "null", "{} {}", '{"a": ' + "[" * 9_999 + "]" * 9_999 + "}"]
+)
 def test_arguments_that_are_no_object_are_no_call(arguments: str) -> None:
     call = {"name": "look_up_booking", "arguments": arguments}
     (failed,) = parts_of(StandInChat(answer=lambda _messages: {"tool_calls": [call]}), "anything")
@@ -120,7 +122,7 @@ FAULTS = {
     "404": ("model_unreachable", "does the address end in /v1"),
     "429": ("model_unreachable", "too many requests"),
     "400": ("model_unreachable", "did not take the request"),
-    "302": ("model_unreachable", "HTTP 302"),
+    "302": ("model_unreachable", "HTTP 302: it sends elsewhere"),
     "garbage": ("model_garbled", "no answer of a chat endpoint"),
     "silent": ("model_unreachable", "no answer within 30000 ms"),
     "error": ("model_unreachable", "told of an error"),
@@ -137,6 +139,45 @@ def test_what_goes_wrong_is_told_with_the_address_and_what_to_do(fault: str) -> 
     assert failed.code == code
     assert message in failed.message
     assert failed.message.startswith("http://chat.test/v1/chat/completions: ")
+
+
+def raw(body: bytes, kind: str, **headers: str) -> list[Part]:
+    """What comes of an answer of these bytes."""
+
+    async def all_parts() -> list[Part]:
+        def answer(_request: httpx.Request) -> httpx.Response:
+            return httpx.Response(200, headers={"content-type": kind, **headers}, stream=httpx.ByteStream(body))
+
+        async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as client:
+            thinker = ChatThinker(ENDPOINT, RecordedVoice(0), client)
+            return [part async for part in thinker.reply(wanted("anything"))]
+
+    return asyncio.run(all_parts())
+
+
+STREAM = b'data: {"choices": [{"index": 0, "delta": {"content": "%s"}}]}\n\n'
+WHOLE = b'{"choices": [{"message": {"content": "%s"}}]}'
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (STREAM % b"Hello.", "Text/Event-Stream; charset=UTF-8"),
+        (b"\xef\xbb\xbf" + STREAM % b"Hello.", "text/event-stream"),
+        ((STREAM % b"Hello.").replace(b"\n", b"\r\n"), "text/event-stream"),
+        (STREAM % rb"Hello\u001b\u0000\u202e.", "text/event-stream"),
+        (b"\xef\xbb\xbf" + WHOLE % b"Hello.", "application/json"),
+    ],
+)
+def test_an_answer_is_read_whatever_else_its_bytes_hold(body: bytes, kind: str) -> None:
+    assert texts(raw(body, kind)) == ["Hello."]
+
+
+@pytest.mark.parametrize("headers", [{}, {"content-encoding": "gzip"}])
+def test_an_answer_that_cannot_be_decoded_is_garbled(headers: dict[str, str]) -> None:
+    (failed,) = raw(WHOLE % b"caf\xe9", "application/json", **headers)
+    assert isinstance(failed, Failed)
+    assert failed.code == "model_garbled"
 
 
 @pytest.mark.parametrize("fault", FAULTS)

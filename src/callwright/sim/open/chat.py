@@ -36,6 +36,8 @@ CHAT_KEY_ENV: Final = "CALLWRIGHT_CHAT_KEY"
 ANSWER_BYTES_MAX: Final = 1024 * 1024
 """A longer answer is broken off: nobody could listen to it."""
 _PATH: Final = "/chat/completions"
+_BYTE_ORDER_MARK: Final = "\ufeff".encode()
+"""Some put it before all that they write."""
 _REFUSALS: Final = {
     401: f"the key was refused; it is read from {CHAT_KEY_ENV}",
     403: f"the key was refused; it is read from {CHAT_KEY_ENV}",
@@ -172,6 +174,8 @@ class ChatThinker:
             raise ConnectionFailed(f"{where}: no answer within {limit_ms} ms; is the chat endpoint up?") from problem
         except httpx.RemoteProtocolError as problem:
             raise RemoteProtocolError(f"{where}: the chat endpoint broke its answer off") from problem
+        except httpx.DecodingError as problem:
+            raise _garbled(where) from problem
         except httpx.TransportError as problem:
             told = f"{where}: cannot connect ({type(problem).__name__})"
             raise ConnectionFailed(f"{told}; is the chat endpoint up, and its address right?") from problem
@@ -183,6 +187,8 @@ class ChatThinker:
         what = _REFUSALS.get(status, "it did not take the request; does it have this model, and does it take tools?")
         if status >= httpx.codes.INTERNAL_SERVER_ERROR:
             what = "it is in trouble; its own log says more"
+        if response.is_redirect:
+            what = "it sends elsewhere, where neither key nor words are sent; give the address itself"
         raise ConnectionFailed(f"{where}: the chat endpoint answered HTTP {status}: {what}")
 
 
@@ -207,7 +213,7 @@ class _Calls:
         for _, _, name, pieces in self._calls:
             try:
                 arguments = _arguments.decode("".join(pieces) or "{}")
-            except msgspec.MsgspecError as problem:
+            except (msgspec.MsgspecError, RecursionError) as problem:
                 raise _garbled(where) from problem
             if not name:
                 raise _garbled(where)
@@ -223,7 +229,7 @@ def _said_aloud(wanted: MakeReply, call: ToolRequest) -> list[str]:
 
 async def _events(response: httpx.Response, where: str) -> AsyncGenerator[bytes, None]:
     """The data of each event of a stream, or the one object that the answer is."""
-    is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+    is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     rest, size = b"", 0
     async for data in response.aiter_bytes():
         size += len(data)
@@ -243,13 +249,13 @@ async def _events(response: httpx.Response, where: str) -> AsyncGenerator[bytes,
 
 def _data(line: bytes) -> bytes:
     """What a line of a stream carries; empty where it is a comment, another field, or the stream's end."""
-    name, _, value = line.strip().partition(b":")
+    name, _, value = line.strip().removeprefix(_BYTE_ORDER_MARK).partition(b":")
     return value.strip() if name == b"data" and value.strip() != b"[DONE]" else b""
 
 
 def _read(data: bytes, where: str) -> _Message:
     try:
-        answer = _answer.decode(data)
+        answer = _answer.decode(data.removeprefix(_BYTE_ORDER_MARK))
     except (msgspec.MsgspecError, RecursionError) as problem:
         raise _garbled(where) from problem
     if answer.error is not None:

@@ -56,4 +56,5 @@ class Sentences:
 def spoken(text: str) -> str:
     """A text without what is there for the eye alone, its blanks single; empty where nothing could be said of it."""
     plain = " ".join(_FOR_THE_EYE.sub("", text).split())
+    plain = "".join(each for each in plain if each.isprintable())
     return plain if any(c.isalnum() for c in plain) else ""
