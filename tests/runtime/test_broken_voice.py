@@ -13,7 +13,7 @@ from tests.runtime.voices import STOPPED, TEN, WORD_MS, Speaks, delta, done, lou
 
 import callwright as cw
 from callwright.runtime.voicing import AUDIO_MS_MAX, PIECES_MAX, VOICE_PATIENCE_MS
-from callwright.testing.scripted import Emit
+from callwright.testing.scripted import Emit, close
 
 DISBELIEVED = "the voice tells of words that are not next, or too many for its audio: no more is believed"
 WORD = loud(WORD_MS)
@@ -258,3 +258,21 @@ def test_a_spoken_argument_is_said_though_its_letters_stand_within_a_word_before
     script = (response_started(), done("I heard a goodbye there."), calls("end_call", arguments=goodbye), ended())
     taken = take(Speaks(), *script, hang_up_ms=9_000, is_whole=False)
     assert [turn[0] for turn in taken.agent_turns] == ["I heard a goodbye there.", "Bye."]
+
+
+def test_what_was_said_of_a_response_that_is_given_up_is_on_record() -> None:
+    class Eager(Speaks):
+        async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[bytes | cw.Said, None]:
+            async for piece in text:
+                for word in piece.split():
+                    yield cw.Said(WORD, word)
+
+    taken = take(Eager(), response_started(), delta("one two three "), hang_up_ms=14_000, is_whole=False)
+    assert "response r1 brings nothing more and does not end: it is given up" in taken.result.anomalies
+    assert [turn[0].split() for turn in taken.agent_turns] == [["one", "two", "three"]]
+
+
+def test_a_reply_that_is_said_behind_its_session_is_open_until_it_was_heard() -> None:
+    taken = take(Speaks(delay_ms=500), *written(TEN), after(50), close(1011), hang_up_ms=4_000, is_whole=False)
+    (turn,) = [turn for turn in taken.result.turns if turn.speaker == "agent"]
+    assert (turn.heard, turn.source, turn.cut_ms) == (TEN, "whole", None)

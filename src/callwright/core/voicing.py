@@ -197,7 +197,8 @@ class OwnVoice:
         del self._replies[reply.response_id]
         reply.state = VOICING.after(reply.state, Cue.STOPPED)
         for item_id in reply.items:
-            if self._playout.state(item_id) is None:
+            has_letters = any(map(str.isalnum, self._heard.written_of(item_id)))
+            if self._playout.state(item_id) is None and (is_cut or not has_letters):
                 self._heard.unheard(item_id, now_ms)
             if is_cut and Can.RESTATE in self._out.can:
                 self._restate(item_id)

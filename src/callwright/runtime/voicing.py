@@ -172,6 +172,8 @@ class VoiceSide:
             response.fate = _Fate.STOPPED
             response.texts.clear()
         if not command.is_open:
+            if (stopped := self._response(command.response_id)) is not None:
+                self._end_texts(stopped)
             self._responses = deque(each for each in self._responses if each.response_id != command.response_id)
         self._let_go()
         self._go_on()
