@@ -7,12 +7,30 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from typing import Any
 
 import pytest
-from tests.runtime.calls import after, calls, ended, speech_started
+from tests.runtime.calls import (
+    ANYTHING,
+    CREATED,
+    OPENING,
+    PHONE,
+    UPDATED,
+    Model,
+    after,
+    calls,
+    ended,
+    expect,
+    run,
+    speech_started,
+)
 from tests.runtime.calls import started as response_started
-from tests.runtime.voices import STOPPED, TEN, WORD_MS, Speaks, delta, done, loud, take, written
+from tests.runtime.voices import STOPPED, TEN, WORD_MS, Speaks, agent_of, delta, done, loud, take, written
 
 import callwright as cw
+from callwright.core import events as on
 from callwright.runtime.voicing import AUDIO_MS_MAX, PIECES_MAX, VOICE_PATIENCE_MS
+from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
+from callwright.sim.line import SimulatedLine
+from callwright.sim.server import MemoryConnector
+from callwright.sim.vloop import run_virtual
 from callwright.testing.scripted import Emit, close
 
 DISBELIEVED = "the voice tells of words that are not next, or too many for its audio: no more is believed"
@@ -276,3 +294,26 @@ def test_a_reply_that_is_said_behind_its_session_is_open_until_it_was_heard() ->
     taken = take(Speaks(delay_ms=500), *written(TEN), after(50), close(1011), hang_up_ms=4_000, is_whole=False)
     (turn,) = [turn for turn in taken.result.turns if turn.speaker == "agent"]
     assert (turn.heard, turn.source, turn.cut_ms) == (TEN, "whole", None)
+
+
+@pytest.mark.parametrize("is_app", [False, True])
+def test_a_reply_that_is_said_behind_its_session_and_what_waits_behind_it_end_when_it_is_talked_over(
+    is_app: bool,
+) -> None:
+    def interrupt(call: Any) -> None:
+        if is_app:
+            asyncio.get_running_loop().call_later(0.9, call.handle, on.InterruptRequested())
+
+    first = Model(*OPENING, *written(TEN), after(100), close(1011), ignoring=ANYTHING)
+    cut = () if is_app else (speech_started(),)
+    opening = (CREATED, expect("session.update"), UPDATED)
+    second = Model(*opening, *written("not now", "b", "r2"), after(700), *cut, ignoring=ANYTHING)
+    models = iter((first, second))
+    voice = Speaks(gap_ms=200)
+    caller = ScriptedCaller([Step(Trigger(Anchor.PICKUP, 6_000), None)], {}, PHONE.stream_format.rate_hz)
+    connector = MemoryConnector(lambda: next(models), up_ms=0)
+    line = SimulatedLine(PHONE, caller)
+    result = run_virtual(run(line, connector, agent=agent_of(voice), watch=interrupt))
+    heard = [(turn.heard, turn.written) for turn in result.turns if turn.speaker == "agent"]
+    assert heard == [("one two three", TEN), ("", "not now")]
+    assert len(voice.closed) == 1

@@ -213,7 +213,7 @@ class Call:
             do.PlayAudio: lambda command: self._down.play(command.item_id, command.generation, command.samples),
             do.FinishItem: self._finish,
             do.SendMark: lambda command: self._down.mark(command.mark_id),
-            do.ClearPlayout: lambda _command: self._down.clear(),
+            do.ClearPlayout: self._clear,
             do.HoldReply: lambda _command: self._down.hold(),
             do.ReleaseReply: lambda _command: self._down.release(),
             **self.keypad.commands,
@@ -370,6 +370,11 @@ class Call:
             self._model.request(command)
         elif self._voice.concerns_server(command):
             self._model.request(command, self._voice.words_for(command))
+
+    def _clear(self, _command: do.ClearPlayout) -> None:
+        self._down.clear()
+        if self._voice:
+            self._voice.cut()
 
     def _stop_voice(self, command: do.StopVoice) -> None:
         if self._voice:

@@ -157,6 +157,7 @@ class VoiceSide:
             case on.SpeechStarted():
                 self._tell_partial()
                 self._call.handle(event)
+                self.cut()
             case on.ModelClosed():
                 self._model_gone()
                 self._call.handle(event)
@@ -177,6 +178,14 @@ class VoiceSide:
             self._responses = deque(each for each in self._responses if each.response_id != command.response_id)
         self._let_go()
         self._go_on()
+
+    def cut(self) -> None:
+        """The caller speaks, or what played was cleared: a response that is said behind its end is said no more.
+
+        The core takes that for over, and so stops none; all others it stops itself.
+        """
+        if self._responses and self._responses[0].is_told:
+            self.stop(do.StopVoice(self._responses[0].response_id, is_open=False))
 
     def concerns_server(self, command: do.Request) -> bool:
         """Whether the server knows what this is about: not a response that is over for it, nor words of ours."""
