@@ -8,11 +8,14 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 from tests.cli.calling import HOTEL, callwright, interrupted, variant, without_keys
 from tests.cli.test_check import running
+from websockets.asyncio.server import ServerConnection
+from websockets.http11 import Request, Response
 
 from callwright.cli.estimate import Calls, Length, ask, length_of, told
 from callwright.cli.live import Door, Live
@@ -285,6 +288,25 @@ def test_a_call_of_a_demo_that_finds_no_room_is_played_once_the_other_is_over(go
     assert result.exit_code == 0, result.output
     assert (sessions.most, len(sessions.made)) == (1, 2)
     assert result.stderr.count("gone seed 1 waits 2 s, or until another call is over, and is played again") == 1
+
+
+class OneOnly(RealtimeServer):
+    """A server that breaks down once somebody is there."""
+
+    def _refusal(self, connection: ServerConnection, request: Request) -> Response | None:
+        if self.sessions:
+            return connection.respond(HTTPStatus.INTERNAL_SERVER_ERROR, "")
+        return super()._refusal(connection, request)
+
+
+def test_of_a_demo_the_call_is_shown_that_was_finished_before_the_other_failed(gone: Path, here: Path) -> None:
+    sessions = Sessions(gone)
+    with running(OneOnly(sessions, key=KEY)) as server:
+        result = callwright("demo", gone, "--server", server.url, "--yes", "--out", here)
+    assert (result.exit_code, len(sessions.made)) == (1, 1)
+    assert "HTTP 500: the server is in trouble" in result.stderr
+    assert result.stdout.count("\nomitted not_heard: ") == 1
+    assert len(list(here.glob("gone-*/figures.json"))) == 1
 
 
 def test_a_demo_tries_no_second_call_with_a_key_that_is_refused(gone: Path) -> None:

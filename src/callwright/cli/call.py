@@ -13,7 +13,7 @@ from callwright.cli.estimate import ask_about
 from callwright.cli.patience import told_on_stderr
 from callwright.cli.plan import make_plan
 from callwright.cli.playing import (
-    came_about,
+    finished,
     play_one,
     play_waiting,
     progress,
@@ -54,7 +54,7 @@ def command(
     ask_about([(plan, 1)], seed, 1, is_agreed=is_agreed, quiet=quiet)
     with progress(f"{plan.scenario.name}, seed {seed}", 1, quiet=quiet):
         if plan.live:
-            (played,) = map(came_about, play_waiting([plan], seed, 1, told_on_stderr(quiet=quiet)))
+            (played,) = finished(play_waiting([plan], seed, 1, told_on_stderr(quiet=quiet)))
         else:
             played = play_one(plan, seed)
         directory = save(played, out)

@@ -15,7 +15,7 @@ from callwright.cli.patience import told_on_stderr
 from callwright.cli.plan import Plan, make_plan
 from callwright.cli.playing import (
     Played,
-    came_about,
+    finished,
     play_one,
     play_together,
     play_waiting,
@@ -108,20 +108,27 @@ def command(
 
     def take(plans: Sequence[Plan]) -> Iterable[Played]:
         if server:
-            return map(came_about, play_waiting(plans, seed, live_calls, patience))
+            return finished(play_waiting(plans, seed, live_calls, patience))
         return play_together(plans, seed) if pace is Pace.REAL else (play_one(plan, seed) for plan in plans)
 
     shown: list[list[tuple[Played, Path]]] = []
-    with progress(name, sum(map(len, calls)), quiet=quiet) as advance:
-        for plans in calls:
-            shown.append([])
-            for played in take(plans):
-                shown[-1].append((played, save(played, out)))
-                advance()
-    if report:
+    try:
+        with progress(name, sum(map(len, calls)), quiet=quiet) as advance:
+            for plans in calls:
+                shown.append([])
+                for played in take(plans):
+                    shown[-1].append((played, save(played, out)))
+                    advance()
+    finally:
+        _show([pair for pair in shown if pair], report)
+    last = [pair[-1][0] for pair in shown]
+    ctx.exit(0 if all(played.plan.held(played.run) for played in last) else 1)
+
+
+def _show(shown: Sequence[Sequence[tuple[Played, Path]]], report: Path | None) -> None:
+    """Show the calls that were played, be it all of them or not."""
+    if report and shown:
         write_calls([played for pair in shown for played, _ in pair], report)
     for number, pair in enumerate(shown):
         click.echo("\n" * bool(number), nl=False)
         show.demo(pair)
-    last = [pair[-1][0] for pair in shown]
-    ctx.exit(0 if all(played.plan.held(played.run) for played in last) else 1)

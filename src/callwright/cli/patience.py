@@ -92,15 +92,24 @@ def play_patiently(
 ) -> list[CallRecord | BaseException]:
     """Play a call of each plan, so many at the same time; what the server has no room for is played again.
 
-    Of a call that failed it returns what was raised, as ``Patience`` and ``take_elsewhere`` raise it.
+    Of a call that failed it returns what was raised, as ``Patience`` and ``take_elsewhere`` raise it, and of one that
+    Ctrl-C ended a KeyboardInterrupt.
     """
+    together = _Together(seed, at_once, patience)
+    outcomes: list[CallRecord | BaseException] = [KeyboardInterrupt()] * len(plans)
 
-    async def play_all() -> list[CallRecord | BaseException]:
-        together = _Together(seed, at_once, patience)
-        return list(await asyncio.gather(*map(together.play, plans), return_exceptions=True))
+    async def play(number: int, plan: Plan) -> None:
+        try:
+            outcomes[number] = await together.play(plan)
+        except Exception as problem:  # whatever it is: the other calls go on, and cost money
+            outcomes[number] = problem
 
-    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
-        return runner.run(play_all())
+    async def play_all() -> None:
+        await asyncio.gather(*(play(number, plan) for number, plan in enumerate(plans)))
+
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner, contextlib.suppress(KeyboardInterrupt):
+        runner.run(play_all())
+    return outcomes
 
 
 class _Together:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -84,11 +84,16 @@ def play_waiting(
         yield record if isinstance(record, BaseException) else _measured(plan, seed, record)
 
 
-def came_about(played: Played | BaseException) -> Played:
-    """A call that was played. Raises what it raised."""
-    if isinstance(played, BaseException):
-        raise played
-    return played
+def finished(outcomes: Iterable[Played | BaseException]) -> Iterator[Played]:
+    """The calls that were played. Raises behind them what the first of the others raised."""
+    problems: list[BaseException] = []
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            problems.append(outcome)
+        else:
+            yield outcome
+    for problem in problems:
+        raise problem
 
 
 def _measured(plan: Plan, seed: int, record: CallRecord) -> Played:
