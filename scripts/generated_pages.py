@@ -26,12 +26,12 @@ sys.path.insert(0, str(ROOT))
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->"
 COLUMNS = 100
 WHOLE_CALLS = 2
-"""So many calls of the demo are shown whole in the README; of the others what came of them."""
+"""So many calls of the demo are shown in the README."""
 CALL = re.compile(r"\S+  \S+, seed \d+$")
 
 
 def demo() -> str:
-    """What ``make demo`` prints, with the picture and the words of the later calls left out."""
+    """What ``make demo`` prints of the first calls."""
     from click.testing import CliRunner
 
     from callwright.cli.main import main as callwright
@@ -44,16 +44,14 @@ def demo() -> str:
 
 
 def trimmed(lines: list[str]) -> Iterator[str]:
-    """The lines without those of a later call between its title and the ledger; three dots say where."""
-    calls, is_left_out = 0, False
+    """The lines of the first calls; three dots stand for the others."""
+    calls = 0
     for line in lines:
-        is_left_out = is_left_out and not line.startswith("ledger ")
-        if not is_left_out:
-            yield line
-        if CALL.match(line):
-            calls += 1
-            is_left_out = calls > WHOLE_CALLS
-            yield from ["..."] * is_left_out
+        calls += bool(CALL.match(line))
+        if calls > WHOLE_CALLS:
+            yield "..."
+            return
+        yield line
 
 
 def server_settings() -> str:
