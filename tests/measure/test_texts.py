@@ -37,6 +37,21 @@ def test_the_longest_run_is_found_behind_other_words() -> None:
     assert longest_run([], ["a"]) == 0
 
 
+WORDS = st.lists(st.sampled_from("abc"), max_size=12)
+
+
+@given(WORDS, WORDS)
+def test_the_longest_run_is_the_longest(one: list[str], other: list[str]) -> None:
+    runs = {tuple(other[first:end]) for first in range(len(other)) for end in range(first, len(other) + 1)} | {()}
+    own = (tuple(one[first:end]) for first in range(len(one)) for end in range(first, len(one) + 1))
+    assert longest_run(one, other) == max((len(run) for run in own if run in runs), default=0)
+
+
+def test_a_text_of_very_many_words_is_compared_as_fast_as_it_is_read() -> None:
+    """A server may send one of as many as fit into a message."""
+    assert longest_run(["la"] * 20_000, [*["la"] * 15_000, "lu"]) == 15_000
+
+
 def test_an_opening_is_known_by_its_content_words() -> None:
     assert opening("The pool is on floor two. We serve breakfast from seven.") == [
         "pool",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import SequenceMatcher
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from callwright.sim.speech import normalise
 
@@ -12,6 +11,10 @@ LEAD_IN_WORDS = 6
 """A first sentence of at most so many words may be a lead-in, like "Sure, as I was saying."."""
 OPENING_WORDS = 5
 """Content words by which a beginning is known again."""
+
+_BASE: Final = 1_000_003
+_PRIME: Final = 2**61 - 1
+"""So large that two runs of a call's words do not become the same number by chance."""
 
 
 class Prefix(NamedTuple):
@@ -43,8 +46,28 @@ def follow(text: str, written: Sequence[str]) -> Prefix:
 
 
 def longest_run(one: Sequence[str], other: Sequence[str]) -> int:
-    """Length of the longest run of words that both have."""
-    return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
+    """Length of the longest run of words that both have, however long they are: the time grows as they do."""
+    number = {word: each for each, word in enumerate(dict.fromkeys((*one, *other)), 1)}
+    texts = [[number[word] for word in text] for text in (one, other)]
+    fits, too_long = 0, min(len(one), len(other)) + 1
+    while too_long - fits > 1:
+        length = (fits + too_long) // 2
+        if _runs(texts[0], length).isdisjoint(_runs(texts[1], length)):
+            too_long = length
+        else:
+            fits = length
+    return fits
+
+
+def _runs(words: Sequence[int], length: int) -> set[int]:
+    """The runs of so many words, each as one number: its words are the digits, and the rest by a prime is taken."""
+    first = pow(_BASE, length, _PRIME)
+    found, run = set(), 0
+    for at, word in enumerate(words):
+        run = (run * _BASE + word - (words[at - length] * first if at >= length else 0)) % _PRIME
+        if at >= length - 1:
+            found.add(run)
+    return found
 
 
 def opening(text: str) -> list[str]:
