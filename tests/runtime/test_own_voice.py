@@ -31,6 +31,8 @@ from tests.runtime.voices import (
 import callwright as cw
 from callwright.core import events as on
 from callwright.errors import DeclarationError
+from callwright.runtime.masked import mask_trace
+from callwright.runtime.replay import Outcome, replay
 from callwright.runtime.voicing import VOICE_PATIENCE_MS
 from callwright.testing.scripted import close, emit
 from callwright.wire import items, objects, server
@@ -232,6 +234,13 @@ def test_no_card_number_is_in_the_trace_though_it_is_said_and_reported_in_pieces
     assert b"4111" not in taken.result.trace
     assert taken.result.trace.count(b"1111") == 1  # the last four, of the masked text
     assert taken.agent_turns[0][0] == "Your card is **** **** **** 1111, is it not?"
+
+
+@pytest.mark.parametrize("text", [TEN, "Your card is 4111 1111 1111 1111, is it not? Thank you."])
+def test_a_call_whose_words_are_estimated_is_replayed_though_they_are_masked(text: str) -> None:
+    """Numbers in words become others of other lengths: what is counted by lengths is counted anew."""
+    taken = take(Speaks(tells=False), *written(text), after(900), speech_started(), after(500))
+    assert replay(mask_trace(taken.result.trace)).outcome is Outcome.IDENTICAL
 
 
 # --- what a tool call says

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isqrt
 
+from callwright.claims.masking import MASK
 from callwright.core.playout import Cut
 from callwright.ids import Ms
 
@@ -76,8 +77,14 @@ def ends_ms(text: str, audio_ms: Ms) -> tuple[Ms, ...]:
 
 
 def _letters(text: str) -> int:
-    """Letters to be spoken; a digit is a word of its own."""
-    return sum(_DIGIT_LETTERS if letter.isdigit() else letter.isalnum() for letter in text)
+    """Letters to be spoken; a digit is a word of its own, also where it was masked as one of a card number."""
+    return sum(map(_word_letters, text.split()))
+
+
+def _word_letters(word: str) -> int:
+    digits = sum(map(str.isdigit, word))
+    letters = sum(map(str.isalnum, word)) - digits
+    return _DIGIT_LETTERS * (digits if letters else digits + word.count(MASK)) + letters
 
 
 def _ends(words: list[str]) -> Iterator[int]:

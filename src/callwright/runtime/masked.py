@@ -37,6 +37,8 @@ _EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _CONTENTS: Final = ("on", "do", "note")
 _NOTICES: Final = ("ai_notice", "recording_notice")
+_COUNTS: Final = {"ReportProgress": "heard", "ReportStopped": "heard", "RestateItem": "words"}
+"""What commands count of the words, which are estimated by their lengths where nobody told of them."""
 
 
 def mask_trace(trace: bytes, name: str = "trace", hide: Sequence[str] = ()) -> bytes:
@@ -78,7 +80,8 @@ def _say_again(plan: CallPlan, rows: Sequence[Row], name: str) -> None:
         for row, command in zip(step.commands, commands, strict=False):
             if row.name == type(command).__name__:
                 words = as_written(without_figures(command))
-                row.content.update({field: words[field] for field in _said(row)})
+                counted = [_COUNTS[row.name]] if row.name in _COUNTS else []
+                row.content.update({field: words[field] for field in (*_said(row), *counted)})
 
 
 def _said(row: Row) -> list[str]:
