@@ -29,7 +29,7 @@ from tests.core.telling import DONE, D, asks, desk, fact, played, records, under
 from callwright.claims.facts import Milestone
 from callwright.core import commands as do
 from callwright.core import events as on
-from callwright.core.lull import ASKS_MAX, LULL, SILENCE_MS, UNDER_WAY_MS
+from callwright.core.lull import ASKS_MAX, CALLS_MAX, LULL, SILENCE_MS, UNDER_WAY_MS, Lull, Stage
 from callwright.core.turns import ASKS_MAX as REQUESTS_MAX
 from callwright.core.turns import REPLY_PATIENCE_MS
 from callwright.ids import ItemId, Ms, ResponseId, ToolCallId
@@ -396,3 +396,34 @@ def test_c094_a_model_that_only_promises_again_is_left_alone_until_the_caller_sp
     call.reply(R9, X, 1_000, PROMISE)
     call.at(call.now_ms + 5_000)
     assert len(asked(call)) == 2
+
+
+def replies_by_calls(lull: Lull, count: int) -> None:
+    for number in range(count):
+        assert lull.goes_on()
+        response_id = ResponseId(f"calls{number}")
+        lull.began(response_id)
+        lull.called(response_id)
+        lull.ended(response_id, on.ResponseStatus.COMPLETED)
+
+
+def test_a_model_that_only_goes_on_to_call_tools_is_given_up():
+    lull = Lull()
+    lull.caller_is_through()
+    replies_by_calls(lull, CALLS_MAX)
+    assert not lull.goes_on()
+    assert lull.stage is Stage.GONE
+
+
+@pytest.mark.parametrize("who", ["caller", "agent"])
+def test_whoever_says_a_word_lets_the_model_call_tools_again(who: str):
+    lull = Lull()
+    lull.caller_is_through()
+    replies_by_calls(lull, CALLS_MAX)
+    if who == "caller":
+        lull.caller_spoke()
+    else:
+        lull.began(R1)
+        lull.spoke(R1)
+    replies_by_calls(lull, CALLS_MAX)
+    assert not lull.goes_on()

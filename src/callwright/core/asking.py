@@ -69,7 +69,10 @@ class Asking:
     def gather(self, now_ms: Ms) -> None:
         """Take the wishes that are due."""
         if self._tools.take_due(self._turns.response_id, self._turns.caller_turns, now_ms):
-            self.want()
+            if self.lull.goes_on():
+                self.want()
+            else:
+                self._out.note("the model calls tools and says nothing: no more replies to their outputs are asked for")
         is_owing = self.telling.wants_reply(in_turn=self._turns.floor in SPEAKING)
         is_owing = is_owing and not self._tools.is_any_running(self._actions)
         if is_owing and not self._turns.is_reply_wanted:

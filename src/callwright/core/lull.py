@@ -17,7 +17,8 @@ do first words that were lost, and a reply that only promises to look something 
 the call to its end: whatever else is said before, the model is asked once more, to say goodbye again.
 
 While something is under way a silence may last longer. It is broken ``ASKS_MAX`` times before the caller speaks or is
-answered; a model that brings nothing even then is given up, and with it the call.
+answered; a model that brings nothing even then is given up, and with it the call. So is one that calls tools, is asked
+about their outputs and calls tools again, ``CALLS_MAX`` times in a row, while nobody says a word.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ UNDER_WAY_MS: Ms = 8_000
 """How long it may be while a tool runs or an outcome is to come."""
 ASKS_MAX = 3
 """How often a silence is broken before the caller speaks or is answered."""
+CALLS_MAX = 16
+"""So many replies in a row may call tools and say nothing: each has its price, and the caller hears none of them."""
 
 
 class Stage(Enum):
@@ -111,6 +114,8 @@ class Lull:
         """None once it was weighed, or the caller has spoken since it began."""
         self._asks = 0
         """How often a silence was broken since the caller spoke or was answered."""
+        self._calls = 0
+        """How many replies in a row have called tools and said nothing."""
         self._since_ms: Ms | None = None
         """Since when he waits and nobody speaks; None while somebody does, or something is asked for."""
         self._patience_ms: Ms = SILENCE_MS
@@ -122,7 +127,7 @@ class Lull:
     def caller_spoke(self) -> None:
         """He begins a turn: what was, is past."""
         self._take(Cue.CALLER)
-        self._asks, self._reply = 0, None
+        self._asks, self._calls, self._reply = 0, 0, None
 
     def caller_is_through(self) -> None:
         """His turn is over."""
@@ -149,12 +154,21 @@ class Lull:
         """A reply was asked for often enough, and none came."""
         self._take(Cue.GIVEN_UP)
 
+    def goes_on(self) -> bool:
+        """Whether outputs are worth a reply; a model that only goes on to call tools is given up."""
+        if self._calls < CALLS_MAX:
+            return True
+        self._take(Cue.WAITS)
+        self._take(Cue.GIVEN_UP)
+        return False
+
     def began(self, response_id: ResponseId) -> None:
         """A response opened."""
         self._reply = _Reply(response_id)
 
     def spoke(self, response_id: ResponseId) -> None:
         """Audio of a response is played."""
+        self._calls = 0
         if (reply := self._followed(response_id)) is not None:
             if reply.brings is _Brings.NOTHING:
                 reply.brings = _Brings.VOICE
@@ -215,6 +229,7 @@ class Lull:
             return
         if not reply.is_answer:
             reply.is_answer = True
+            self._calls += reply.brings is _Brings.CALL
             self._take(Cue.ANSWERED)
         if reply.brings is _Brings.CALL or reply.text:
             if reply.brings is _Brings.VOICE and not self._asks and promises(reply.text):

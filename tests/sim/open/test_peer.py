@@ -25,6 +25,7 @@ from tests.sim.open.standin import (
 from tests.sim.whole_call import check_in, says
 
 from callwright.apps.hotel import desk
+from callwright.core.lull import CALLS_MAX
 from callwright.core.ports import Connector
 from callwright.core.transcript import Speaker
 from callwright.ids import Ms
@@ -125,6 +126,14 @@ def test_an_endpoint_that_never_answers_ends_the_call_and_the_trace_says_why(fau
     code = {"500": b"model_unreachable", "garbage": b"model_garbled"}.get(fault)
     assert code is None or code in result.trace
     assert KEY.encode() not in result.trace
+
+
+def test_an_endpoint_that_only_calls_tools_is_asked_so_many_times_and_then_given_up() -> None:
+    only_calls = {"content": None, "tool_calls": [{"name": "delete_everything", "arguments": "{}"}]}
+    chat = StandInChat(thinks_ms=1, piece_ms=1, answer=lambda _messages: only_calls)
+    result = call(chat, ASKS)
+    assert (result.ending.by, len(chat.asked)) == ("model", CALLS_MAX)
+    assert any("calls tools and says nothing" in anomaly for anomaly in result.anomalies)
 
 
 def test_an_endpoint_that_comes_back_is_asked_again() -> None:
