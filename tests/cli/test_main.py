@@ -87,7 +87,9 @@ def test_a_baseline_is_refused_where_the_scenario_has_none(tmp_path: Path) -> No
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file", "utf-8")
-    assert "choose another --out" in refused("call", "check-in", "--out", tmp_path / "taken" / "below")
+    told = refused("call", "check-in", "--out", tmp_path / "taken" / "below")
+    assert "--out" in told
+    assert "taken is in the way: choose another" in told
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device")
