@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
 
+import numpy as np
 import pytest
 from tests.sim.server.driving import speech
 
@@ -87,7 +89,31 @@ class SlowToClose(Right):
             await asyncio.sleep(3_600)
 
 
-@pytest.mark.parametrize("voice", [Right(), Silent()])
+class WithoutSigns(Right):
+    """Tells the bare words, as engines do that give their times."""
+
+    async def whole(self, text: AsyncIterator[str]) -> str:
+        return (await super().whole(text)).lower().replace(".", "").replace(",", "")
+
+
+class Numpy(Right):
+    """Yields what its engine makes, which is no bytes."""
+
+    async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[Any, None]:
+        async for _ in text:
+            pass
+        yield np.zeros(8_000, np.int16)
+
+
+class TellsAhead(Right):
+    """Gives all words with the first piece, and the audio of most of them later."""
+
+    async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[bytes | cw.Said, None]:
+        yield cw.Said(bytes(1_600), await self.whole(text))
+        yield bytes(80_000)
+
+
+@pytest.mark.parametrize("voice", [Right(), Silent(), WithoutSigns()])
 def test_a_voice_that_is_right_passes(voice: cw.Voice) -> None:
     run_virtual(check_voice(voice))
 
@@ -104,6 +130,8 @@ def test_the_recorded_voice_passes() -> None:
         (Hangs(), r"a piece of 'Good morning.*' comes within 5\.0 s"),
         (EachPieceApart(), "the words of the pieces are those of the text, whole and in order"),
         (OneAtATime(), "the words of the pieces are those of the text, whole and in order"),
+        (Numpy(), "a piece is bytes, or Said with bytes and a str: .* got ndarray"),
+        (TellsAhead(), "the words of the pieces are those of the text, whole and in order, with their audio"),
         (Deaf(), "a generator whose text does not go on ends when it is cancelled"),
         (SlowToClose(), "ends? within|a piece of .* comes within"),
     ],

@@ -22,6 +22,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from callwright.core.estimate import FAST_LETTERS_PER_S
+from callwright.declare.voice import Said
 from callwright.ids import ItemId, Ms
 
 SAMPLE_BYTES: Final = 2
@@ -120,12 +121,12 @@ class _Spelling:
             if not self._is_in_word:
                 self._is_in_word = True
                 self._ends.append(len(self._letters))
-            self._letters += _letters(sign)
+            self._letters += letters_of(sign)
             self._ends[-1] = len(self._letters)
 
     def told(self, words: str) -> int | None:
         """More words were told: how many there are by now; None if these are not next."""
-        told = _letters(words)
+        told = letters_of(words)
         if self._letters[self.at : self.at + len(told)] != told:
             return None
         self.at += len(told)
@@ -141,6 +142,22 @@ class _Spelling:
         return self.at == len(self._letters)
 
 
-def _letters(text: str) -> list[str]:
+def letters_of(text: str) -> list[str]:
     """Its letters and digits, however they are written: composed or not, capital or small."""
     return [sign for sign in unicodedata.normalize("NFKD", text).casefold() if sign.isalnum()]
+
+
+def said_of(piece: object) -> Said | None:
+    """What a voice yielded; None for what it must not."""
+    audio: object = piece.audio if isinstance(piece, Said) else piece
+    text: object = piece.text if isinstance(piece, Said) else ""
+    if isinstance(audio, bytes | bytearray | memoryview) and isinstance(text, str):
+        return Said(bytes(audio), text)
+    return None
+
+
+def kind_of(piece: object) -> str:
+    """What a voice yielded, by its types."""
+    if isinstance(piece, Said):
+        return f"Said({type(piece.audio).__name__}, {type(piece.text).__name__})"
+    return type(piece).__name__

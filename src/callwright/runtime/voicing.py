@@ -32,7 +32,7 @@ from callwright.declare.voice import Said, Voice
 from callwright.ids import ItemId, Ms, ResponseId, ToolCallId
 from callwright.runtime.modelside import Pump
 from callwright.runtime.problems import Whole, kind_and_place
-from callwright.runtime.voicedtext import SAMPLE_BYTES, VoicedText
+from callwright.runtime.voicedtext import SAMPLE_BYTES, VoicedText, kind_of, said_of
 
 VOICE_PATIENCE_MS: Final[Ms] = 5_000
 """How long a voice that has text to say may give nothing."""
@@ -371,9 +371,9 @@ class VoiceSide:
             async for piece in pieces:
                 if self._task is not me:
                     return ""
-                said = _said(piece)
+                said = said_of(piece)
                 if said is None:
-                    return f"it yielded {_kind(piece)}, not bytes or Said(bytes, str)"
+                    return f"it yielded {kind_of(piece)}, not bytes or Said(bytes, str)"
                 self._spoke(response, text, said)
                 if text.made_ms(self._voice.rate_hz) > AUDIO_MS_MAX:
                     return f"it gave more than {AUDIO_MS_MAX // 60_000} min of audio for a text"
@@ -461,21 +461,6 @@ def _rest(given: str, whole: str) -> str | None:
 
 def _is_generator(spoken: object) -> bool:
     return isinstance(spoken, AsyncIterator) and callable(getattr(spoken, "aclose", None))
-
-
-def _said(piece: object) -> Said | None:
-    """What a voice yielded; None for what it must not."""
-    audio: object = piece.audio if isinstance(piece, Said) else piece
-    text: object = piece.text if isinstance(piece, Said) else ""
-    if isinstance(audio, bytes | bytearray | memoryview) and isinstance(text, str):
-        return Said(bytes(audio), text)
-    return None
-
-
-def _kind(piece: object) -> str:
-    if isinstance(piece, Said):
-        return f"Said({type(piece.audio).__name__}, {type(piece.text).__name__})"
-    return type(piece).__name__
 
 
 def _argument(arguments: str, names: tuple[str, ...]) -> str:

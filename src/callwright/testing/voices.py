@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from callwright.core.estimate import is_short
-from callwright.declare.voice import Said, check_declared
+from callwright.declare.voice import check_declared
+from callwright.ids import ItemId
+from callwright.runtime.voicedtext import SAMPLE_BYTES, VoicedText, kind_of, letters_of, said_of
 
 if TYPE_CHECKING:
     from callwright.declare.voice import Voice
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value")
 _TEXTS = ("Good morning. The library opens at nine.", "Please bring two books, and your card.")
 _PIECE_LETTERS = 3
-_SAMPLE_BYTES = 2
+_THE_END: Final = object()
 
 
 async def check_voice(voice: Voice, texts: Sequence[str] = _TEXTS, *, patience_ms: Ms = 5_000) -> None:
@@ -45,17 +47,23 @@ class _Trial:
 
     async def say(self, text: str, pieces: Sequence[str]) -> None:
         """Have a text said, and hold what comes against it."""
-        audio, words = b"", list[str]()
+        voiced, words, is_believed = VoicedText(ItemId("text")), list[str](), True
+        voiced.give(text)
         said = self.voice.speak(_coming(pieces))
-        while (piece := await self.within(anext(said, None), f"a piece of {text!r} comes")) is not None:
-            piece = piece if isinstance(piece, Said) else Said(piece)
-            audio += piece.audio
-            words += piece.text.split()
-        assert len(audio) % _SAMPLE_BYTES == 0, f"a text ends in whole samples: {text!r} has {len(audio)} bytes"
-        audio_ms = len(audio) // _SAMPLE_BYTES * 1000 // self.voice.rate_hz
+        while (piece := await self.within(anext(said, _THE_END), f"a piece of {text!r} comes")) is not _THE_END:
+            known = said_of(piece)
+            assert known is not None, f"a piece is bytes, or Said with bytes and a str: {text!r} got {kind_of(piece)}"
+            voiced.made_bytes += len(known.audio)
+            if known.text.strip():
+                words.append(known.text)
+                is_believed = voiced.told(known.text, len(known.audio), self.voice.rate_hz) is not None and is_believed
+        made_bytes, audio_ms = voiced.made_bytes, voiced.made_ms(self.voice.rate_hz)
+        assert made_bytes % SAMPLE_BYTES == 0, f"a text ends in whole samples: {text!r} has {made_bytes} bytes"
         assert not is_short(text, audio_ms), f"all of a text is said: {text!r} has {audio_ms} ms of audio"
-        assert not words or words == text.split(), (
-            f"the words of the pieces are those of the text, whole and in order: {text!r} was told as {words}"
+        is_right = not words or (is_believed and _plain(" ".join(words)) == _plain(text))
+        assert is_right, (
+            f"the words of the pieces are those of the text, whole and in order, with their audio: {text!r} was "
+            f"told as {words}"
         )
 
     async def within(self, waited: Awaitable[_Value], what: str) -> _Value:
@@ -105,6 +113,11 @@ async def _coming(pieces: Sequence[str], *, is_all: bool = True) -> AsyncIterato
         await asyncio.sleep(0.01)
     if not is_all:
         await asyncio.get_running_loop().create_future()
+
+
+def _plain(text: str) -> list[str]:
+    """Its words without signs; those that are nothing but signs are none."""
+    return [word for each in text.split() if (word := "".join(letters_of(each)))]
 
 
 def _pieces(text: str) -> list[str]:
