@@ -63,6 +63,12 @@ def test_the_agents_own_address_goes_before_the_environments() -> None:
         meet(cw.polyai(url="ws://127.0.0.1:1/v1/realtime"))
 
 
+def test_a_name_that_is_not_known_is_told_as_that_and_not_as_a_server_that_is_down() -> None:
+    problem = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    told = str(Endpoint("wss://nowhere.test/v1/realtime").unreachable(problem))
+    assert "no address is known for nowhere.test (Name or service not known); is the name right" in told
+
+
 def test_a_connection_of_10_s_is_waited_for_and_a_silent_host_is_told_before_the_session_counts_as_late() -> None:
     """What a slow connection costs is the caller's oldest words, not the call."""
     assert 12_000 < Endpoint("wss://model.test/v1/realtime").open_timeout_ms < SESSION_PATIENCE_MS - 2_000

@@ -156,6 +156,11 @@ class Endpoint:
 
     def unreachable(self, problem: OSError) -> ConnectionFailed:
         """The connection below the WebSocket did not come about."""
+        if isinstance(problem, socket.gaierror):
+            return ConnectionFailed(
+                f"{self.address}: no address is known for {self.host} ({problem.strerror}); is the name right,"
+                " and this machine on the network?"
+            )
         told = getattr(problem, "verify_message", None) or problem.strerror or str(problem) or type(problem).__name__
         is_tls = isinstance(problem, ssl.SSLError | ConnectionResetError)
         advice = (

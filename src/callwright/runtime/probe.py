@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from email.utils import parsedate_to_datetime
@@ -72,11 +71,6 @@ class Probe:
                 await _STEPS[step](self)
         except TimeoutError:
             raise endpoint.silent(_SILENT[step]) from None
-        except socket.gaierror as problem:
-            raise ConnectionFailed(
-                f"{endpoint.address}: no address is known for {endpoint.host} ({problem.strerror}); is the name right,"
-                " and this machine on the network?"
-            ) from None
         except OSError as problem:
             raise endpoint.unreachable(problem) from None
 
