@@ -168,6 +168,16 @@ def test_a_reply_that_was_heard_whole_is_left_as_it_is() -> None:
     assert not call.of(do.RestateItem) + call.of(do.DropItem)
 
 
+def test_audio_that_is_too_short_for_the_rest_of_a_text_does_not_hold_it_though_its_first_word_was_told() -> None:
+    call = Call()
+    events = on.ResponseStarted(R1), on.ReplyWritten(R1, A, TEN_WORDS), *call.voiced("one"), ended(R1)
+    call.at(0, *events)
+    call.at(2_000)
+    (turn,) = [turn for turn in call.session.transcript() if turn.item_id == A]
+    assert (turn.heard, turn.source) == ("one", Source.ALIGNED)
+    assert [stopped.heard for stopped in call.of(do.ReportStopped)] == [((A, 1),)]
+
+
 def test_a_voice_that_failed_has_not_said_the_rest() -> None:
     call = Call()
     failed = on.VoiceFailed(R1, A, "it raised ValueError")
