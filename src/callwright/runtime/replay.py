@@ -277,7 +277,7 @@ class _Wanted:
     def untimely(self, session: Session, step: Step) -> tuple[int, str] | None:
         """Where it is wanted at another instant than it fired at."""
         deadline_ms, now_ms = session.next_deadline_ms(), step.event.at_ms
-        if deadline_ms is not None and now_ms > deadline_ms + LATE_MS:
+        if deadline_ms is not None and now_ms > max(deadline_ms, self._at_ms) + LATE_MS:
             return step.event.line, f"a timer is wanted at {deadline_ms} ms; none had fired by {now_ms} ms"
         before_ms = self._earliest_ms if self._at_ms == now_ms else None
         wanted_ms = min((each for each in (before_ms, deadline_ms) if each is not None), default=None)

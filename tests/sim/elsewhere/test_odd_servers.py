@@ -23,6 +23,7 @@ from callwright.sim.scenario import Scenario, load_scenario
 from callwright.sim.server import MemoryConnector, ServerSession
 from callwright.sim.vloop import run_virtual
 from callwright.sim.world import CLIENTS, OURS, Options, make_session, take_call_at
+from callwright.testing import replay_trace
 from callwright.wire.profiles import POLYAI
 
 Said: TypeAlias = Callable[[dict[str, Any]], list[Mapping[str, Any] | bytes]]
@@ -124,3 +125,18 @@ def test_of_a_server_that_tells_no_words_of_its_replies_nothing_is_judged_that_r
     assert {found.unjudged[name] for name in on_words} == {Lack.WORDS.value}
     assert found.values["heard_error_ms"][0] < 20
     assert found.void is None
+
+
+def test_a_call_whose_server_left_out_an_end_and_a_beginning_is_replayed_as_it_was(tmp_path: Path) -> None:
+    """The core finds out late, and wants its timer at an instant that has passed: it fires at once."""
+    left_out = [("response.done", 1), ("input_audio_buffer.speech_started", 2)]
+    told: list[str] = []
+
+    def says(message: dict[str, Any]) -> list[Mapping[str, Any] | bytes]:
+        kind = message["type"]
+        told.append(kind)
+        return [] if (kind, told.count(kind)) in left_out else [message]
+
+    trace = tmp_path / "trace.jsonl"
+    trace.write_bytes(take(scenario("talk-over"), says).trace)
+    replay_trace(trace)
