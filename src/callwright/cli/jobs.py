@@ -17,13 +17,11 @@ import contextlib
 import multiprocessing
 import os
 import pickle
-import signal
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -35,7 +33,7 @@ from callwright.cli.playing import play_one, save
 from callwright.cli.report import PAGE, write_calls, write_export
 from callwright.errors import SimulationError
 from callwright.measure.batch import RunResult
-from callwright.sim.orphans import end_with_parent
+from callwright.sim.children import ctrl_c_held_back, end_with_parent
 
 Outcome: TypeAlias = RunResult | Exception
 """What became of a task: a measured run, or what playing it raised."""
@@ -168,9 +166,8 @@ def _workers(count: int) -> Iterator[dict[Connection, BaseProcess]]:
     """Processes that wait for tasks, each by its pipe; none of them outlives this."""
     context = multiprocessing.get_context("spawn")
     workers: dict[Connection, BaseProcess] = {}
-    resource_tracker.ensure_running()  # which lets Ctrl-C through where it is started
     try:
-        with _ctrl_c_held_back():
+        with ctrl_c_held_back():
             for _ in range(count):
                 ours, theirs = context.Pipe()
                 worker: BaseProcess = context.Process(target=_work, args=(theirs,), daemon=True)
@@ -184,16 +181,6 @@ def _workers(count: int) -> Iterator[dict[Connection, BaseProcess]]:
         for pipe, worker in workers.items():
             worker.join()
             pipe.close()
-
-
-@contextlib.contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
-    """Processes that are started in here never see Ctrl-C; this one sees it afterwards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _work(pipe: Connection) -> None:

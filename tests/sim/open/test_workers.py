@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import signal
 import subprocess
 import sys
 from concurrent.futures import BrokenExecutor
@@ -70,7 +71,8 @@ def test_an_engine_that_cannot_be_loaded_is_told_instead_of_awaited(monkeypatch:
 
 
 def stay(pipe: str) -> None:
-    """Hold a pipe, whose end tells that of this process."""
+    """Hold a pipe, whose end tells that of this process, and see no Ctrl-C."""
+    assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
     held.append(Path(pipe).open("w"))  # noqa: SIM115
     print("up", file=held[0], flush=True)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import multiprocessing
-import signal
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
 from contextlib import asynccontextmanager, closing
@@ -21,8 +20,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from callwright.errors import UsageError, how_to_install
+from callwright.sim.children import ctrl_c_held_back, end_with_parent
 from callwright.sim.open.timing import timed
-from callwright.sim.orphans import end_with_parent
 from callwright.sim.server.errands import Piece
 from callwright.sim.speech import RATE_HZ, Pcm
 
@@ -54,7 +53,9 @@ class Worker:
         """What the engine makes of this. Raises what it raises, and BrokenExecutor if the process dies of it."""
         pool = self._pool
         try:
-            return await asyncio.get_running_loop().run_in_executor(pool, self._work, given)
+            with ctrl_c_held_back():  # the process is begun with its first errand
+                done = asyncio.get_running_loop().run_in_executor(pool, self._work, given)
+            return await done
         except BrokenExecutor:
             if pool is self._pool:
                 self._pool = self._new()
@@ -109,8 +110,7 @@ _engines: dict[str, _Engine] = {}
 
 
 def _begin(load: Callable[[], None]) -> None:
-    """Load an engine in a process that ends when whoever began it ends it, or is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Load an engine in a process that ends with the one that began it."""
     end_with_parent()
     load()
 
