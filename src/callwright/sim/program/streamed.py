@@ -465,6 +465,8 @@ class _Growing:
         self._thinner = _Thinner(rate_hz)
         self._pieces: list[PCM] = []
         self._whole: PCM = np.zeros(0, np.int16)
+        self._silent: Samples = 0
+        """So many at the beginning are known to be silent; once one is not, no more is looked at."""
 
     def add(self, samples: PCM) -> None:
         """Add to the end."""
@@ -481,8 +483,13 @@ class _Growing:
     @property
     def first_loud(self) -> Samples:
         """The first that is audible."""
-        loud = np.flatnonzero(np.abs(self.samples.astype(np.int32)) >= _AUDIBLE)
-        return int(loud[0]) if len(loud) else 0
+        while self._silent < len(self.samples):
+            piece = self.samples[self._silent : self._silent + _BEGINNING]
+            loud = np.flatnonzero(np.abs(piece.astype(np.int32)) >= _AUDIBLE)
+            if len(loud):
+                return self._silent + int(loud[0])
+            self._silent += len(piece)
+        return 0
 
     def between(self, first: Samples, length: Samples) -> PCM:
         """So many of them from ``first`` on, or as many as there are."""
