@@ -31,6 +31,7 @@ from tests.runtime.voices import (
 import callwright as cw
 from callwright.core import events as on
 from callwright.errors import DeclarationError
+from callwright.ids import Ms
 from callwright.runtime.masked import mask_trace
 from callwright.runtime.replay import Outcome, replay
 from callwright.runtime.voicing import VOICE_PATIENCE_MS
@@ -284,6 +285,39 @@ def test_what_the_model_has_said_beside_its_call_is_not_said_again() -> None:
     voice = Speaks()
     take(voice, *script, after(1_000))
     assert voice.texts == ["One moment, please."]
+
+
+MOMENT = "One moment, please."
+LOOK_UP = calls("look_up", arguments=f'{{"holding": "{MOMENT}"}}')
+
+
+@pytest.mark.parametrize("wait_ms", [0, 1_200])
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (LOOK_UP, delta("One mom"), delta("ent, please."), done(MOMENT)),
+        (delta("One mom"), LOOK_UP, delta("ent, please."), done(MOMENT)),
+        (delta("One mom"), delta("ent, please."), LOOK_UP, done(MOMENT)),
+    ],
+    ids=["call first", "in the midst", "behind it"],
+)
+def test_a_spoken_argument_that_the_server_writes_too_is_said_once_in_whatever_order(
+    steps: tuple[Any, ...], wait_ms: Ms
+) -> None:
+    apart = [each for step in steps for each in (step, after(wait_ms))]
+    voice = Speaks()
+    taken = take(voice, response_started(), *apart, ended(), after(1_500), hang_up_ms=9_000)
+    assert voice.texts == [MOMENT]
+    assert [turn[0] for turn in taken.agent_turns] == [MOMENT]
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_spoken_argument_is_said_beside_a_text_that_only_begins_alike(is_first: bool) -> None:
+    text = delta("One mom"), delta("ent, I say."), done("One moment, I say.")
+    steps = (LOOK_UP, *text) if is_first else (text[0], LOOK_UP, *text[1:])
+    voice = Speaks()
+    take(voice, response_started(), *steps, ended(), after(2_500))
+    assert sorted(voice.texts) == ["One moment, I say.", MOMENT]
 
 
 @pytest.mark.parametrize("model", [cw.polyai(), cw.openai()])

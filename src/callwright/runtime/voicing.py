@@ -70,6 +70,10 @@ class _Response:
     """All that were given to it: none is said twice, nor gone on with once the voice is through with it."""
     calls: set[ToolCallId] = field(default_factory=set)
     """Tool calls whose spoken argument was."""
+    aloud: dict[str, None] = field(default_factory=dict)
+    """Those arguments, without signs: the server may write them, too, before the call or behind it."""
+    unsaid: list[on.ToolCalled] = field(default_factory=list)
+    """Calls whose argument a text that is being written may turn out to be."""
     partial: dict[ItemId, str] = field(default_factory=dict)
     """Texts that have not come whole."""
     empty: ItemId | None = None
@@ -135,7 +139,8 @@ class VoiceSide:
             return
         begun = response.partial[item_id] = response.partial.get(item_id, "") + piece
         self._keep(item_id, begun)
-        if response.fate is not _Fate.STOPPED and not begun.isspace():
+        is_said = text is None and any(aloud.startswith(_plain(begun)) for aloud in response.aloud)
+        if response.fate is not _Fate.STOPPED and not begun.isspace() and not is_said:
             self._give(response, item_id, begun if text is None else piece)
             self._go_on()
 
@@ -292,6 +297,8 @@ class VoiceSide:
         if not text and not event.text.strip():
             response.empty = event.item_id
             return
+        if not text and _plain(event.text) in response.aloud:
+            return
         rest = _rest(text.given if text else "", event.text)
         if text and rest is None:
             self._note_once("the server's text is not what it had written piece by piece; the pieces are said")
@@ -301,15 +308,24 @@ class VoiceSide:
         if response.fate is not _Fate.STOPPED:
             text = self._give(response, event.item_id, rest or "")
             text.end()
+            unsaid, response.unsaid = response.unsaid, []
+            for call in unsaid:
+                self._say_aloud(response, call)
 
     def _called(self, response: _Response, event: on.ToolCalled) -> None:
         """Say what a tool call wants said, unless the reply has said it already."""
         if event.tool_call_id in response.calls or response.fate is _Fate.STOPPED:
             return
         response.calls.add(event.tool_call_id)
+        self._say_aloud(response, event)
+
+    def _say_aloud(self, response: _Response, event: on.ToolCalled) -> None:
         aloud = _argument(event.arguments, self._spoken.get(event.name, ()))
-        before = " ".join(_plain(text.given) for text in response.known.values())
-        if not _plain(aloud) or f" {_plain(aloud)} " in f" {before} ":
+        plain, texts = _plain(aloud), response.known.values()
+        if not plain or f" {plain} " in f" {' '.join(_plain(text.given) for text in texts)} ":
+            return
+        if any(not text.is_whole and plain.startswith(_plain(text.given)) for text in texts):
+            response.unsaid.append(event)
             return
         item_id = response.empty
         if item_id is None:
@@ -317,6 +333,7 @@ class VoiceSide:
             self._own[item_id] = None
         response.empty = None
         self._written(response, on.ReplyWritten(response.response_id, item_id, aloud))
+        response.aloud[plain] = None
 
     def _go_on(self) -> None:
         """Say what is next, and let go of what is over."""
