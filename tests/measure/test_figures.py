@@ -285,6 +285,16 @@ def test_void_is_an_interruption_over_silence() -> None:
     assert told.values["caller_fidelity"] == (0,)
 
 
+def test_void_is_a_call_for_which_a_server_that_is_not_ours_opened_no_session() -> None:
+    """The caller who left meanwhile spoke to nobody; of our own server that is a measurement."""
+    ours = replace(record_of([]), session_ready_ms=None)
+    elsewhere = replace(ours, first_audio=None)
+    assert figures(ours).void is None
+    assert figures(elsewhere).void == "VOID by-hand seed 7: the server opened no session"
+    broken = figures(replace(elsewhere, error="the line broke")).void
+    assert broken == "CENSORED by-hand seed 7: the call broke off: the line broke"
+
+
 def test_void_is_a_line_that_never_came() -> None:
     steps = ("step 3 (reply.end + 800 ms)", "step 4 (reply.end + 1000 ms)")
     told = figures(replace(record_of([Laid(PARKING, 1_000)]), unspoken=steps))

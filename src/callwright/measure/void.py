@@ -27,6 +27,8 @@ def void_reason(call: HeardCall) -> str | None:
     """Why this call is void or censored; None if it is neither."""
     record = call.record
     faults = [f"the call broke off: {record.error}"] if record.error else []
+    if record.is_elsewhere and record.session_ready_ms is None and not record.error:
+        faults.append("the server opened no session")
     faults += filter(None, [script_fault(call)])
     faults += [f"{what} never had an occasion" for what in record.unfired]
     kind = _CENSORED if record.error else "VOID"
