@@ -46,8 +46,17 @@ class Desk:
         self.now_ms = self.now_ms if at_ms is None else at_ms
         return self.do(advance, op_id)
 
-    def see(self, op_id: str, outcome: Outcome, source: Actor = Actor.ADAPTER, *, n: int = 1, **more: Any) -> Operation:
-        operation = self.do(fold, op_id, n, Observed(outcome, **more), source)
+    def see(
+        self,
+        op_id: str,
+        outcome: Outcome,
+        source: Actor = Actor.ADAPTER,
+        *,
+        n: int = 1,
+        state_version: int | None = None,
+        **more: Any,
+    ) -> Operation:
+        operation = self.do(fold, op_id, n, Observed(outcome, **more), source, state_version=state_version)
         assert self.do(audit.problems) == ()
         return operation
 

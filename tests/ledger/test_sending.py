@@ -209,6 +209,24 @@ def test_a_change_of_something_accepted_is_a_cancel_first_and_a_send_once_that_t
     assert (upcoming.dispatch.rev, upcoming.dispatch.n, upcoming.dispatch.terms.card) == (2, 2, MASTERCARD)
 
 
+def test_a_look_up_that_left_before_a_change_was_asked_for_does_not_put_off_its_cancel():
+    """The provider may be about to settle: the answer to an older question takes nothing of the time that is left."""
+    desk = Desk()
+    op_id = desk.do(propose, ask()).op_id
+    desk.sent(op_id)
+    desk.see(op_id, Outcome.ACCEPTED, reference="re_1")
+    earlier = desk.next(op_id, 500)
+    assert earlier.act is Act.LOOK_UP
+    desk.do(propose, ask(card=MASTERCARD))
+    desk.now_ms = 550
+    desk.see(op_id, Outcome.ACCEPTED, Actor.RECONCILER, state_version=earlier.state_version, reference="re_1")
+    cancel = desk.next(op_id)
+    assert cancel.act is Act.CANCEL
+    desk.now_ms = 600
+    desk.see(op_id, Outcome.UNKNOWN, Actor.RECONCILER, state_version=cancel.state_version)
+    assert (desk.next(op_id).act, desk.next(op_id).at_ms) == (Act.WAIT, 1_100)
+
+
 def test_f13_what_is_pending_for_days_is_a_persons():
     desk = Desk()
     op_id = desk.do(propose, ask()).op_id

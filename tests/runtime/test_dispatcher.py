@@ -153,6 +153,14 @@ def test_a_change_while_it_is_pending_stops_the_first_and_makes_one_to_the_other
     assert done(provider) == [OTHER_EFFECT]
 
 
+def test_a_change_is_in_time_at_whatever_instant_of_the_look_ups_it_is_asked_for():
+    """It leaves behind the look-up that is under way, and waits for no other one."""
+    for at_ms in range(2_500, 4_000, 50):
+        provider = stand_in(settles_ms=4_000 + 2 * ProviderSettings().lookup_ms)
+        run_virtual(milestones(provider, (0, ask()), (at_ms, ask("card:8812")), until_ms=60_000))
+        assert done(provider) == [OTHER_EFFECT], f"asked for at {at_ms} ms"
+
+
 def test_a_change_while_nothing_can_be_stopped_is_refused_and_the_first_is_told():
     provider = stand_in(answers=Answers.SYNC)
 

@@ -37,8 +37,15 @@ _DONE = (State.CONFIRMED, State.REVERSED)
 _REFUSED = (Outcome.NOT_APPLIED, Outcome.CANCELLED)
 
 
-def fold(page: Page, op_id: str, n: int, observed: Observed, source: Actor) -> Operation:
-    """Store an observation of attempt ``n``, and let the operation follow what all of them amount to."""
+def fold(
+    page: Page, op_id: str, n: int, observed: Observed, source: Actor, *, state_version: int | None = None
+) -> Operation:
+    """Store an observation of attempt ``n``, and let the operation follow what all of them amount to.
+
+    ``state_version`` is that of the operation when the provider was asked, None where nobody asked. An answer to a
+    question that is older than the operation's last change puts off no other question: a look-up that was under way
+    when a change was asked for must not make the cancel wait.
+    """
     operation = page.operation(op_id)
     attempts = page.attempts(op_id)
     attempt = next(each for each in attempts if each.n == n)
@@ -51,7 +58,8 @@ def fold(page: Page, op_id: str, n: int, observed: Observed, source: Actor) -> O
     if page.tx.get(Evidence, row.evidence_id) is None:
         page.tx.insert(row)
     was, amounts_to = join(before), join([*before, row])
-    _keep(page, attempt, seen, source)
+    is_asked = source is not Actor.ADAPTER and state_version in (None, operation.state_version)
+    _keep(page, attempt, seen, is_asked=is_asked)
     if attempt is attempts[-1]:
         operation = _follow(page, operation, attempt, seen.outcome, source, None if was is amounts_to else amounts_to)
         operation = _settled(page, operation, source)
@@ -110,15 +118,15 @@ def _weighed(page: Page, operation: Operation, attempt: Attempt, observed: Obser
     return observed
 
 
-def _keep(page: Page, attempt: Attempt, seen: Observed, source: Actor) -> None:
-    """Note on the attempt what was seen; a doubt does not replace what is known."""
+def _keep(page: Page, attempt: Attempt, seen: Observed, *, is_asked: bool) -> None:
+    """Note on the attempt what was seen, and when it was asked about; a doubt does not replace what is known."""
     says_more = seen.outcome not in UNRESOLVED or attempt.is_unresolved
     page.tx.update(
         replace(
             attempt,
             outcome=seen.outcome if says_more else attempt.outcome,
             reference=attempt.reference or seen.reference,
-            asked_at_ms=attempt.asked_at_ms if source is Actor.ADAPTER else page.now_ms,
+            asked_at_ms=page.now_ms if is_asked else attempt.asked_at_ms,
         )
     )
 

@@ -49,6 +49,8 @@ class Next:
     provider: str = ""
     at_ms: Ms = 0
     """When to come back; of a send the instant from which on it must not leave any more."""
+    state_version: int = 0
+    """That of the operation when it was decided."""
 
 
 REST = Next(Act.REST)
@@ -284,7 +286,7 @@ def _act(act: Act, operation: Operation, attempt: Attempt) -> Next:
         attempt.params_hash,
         attempt.reference,
     )
-    return Next(act, dispatch, operation.provider)
+    return Next(act, dispatch, operation.provider, state_version=operation.state_version)
 
 
 def attempt_of_key(page: Page, key: str) -> Attempt:

@@ -208,7 +208,7 @@ class Dispatcher:
         source = Actor.ADAPTER if upcoming.act is Act.SEND else Actor.RECONCILER
 
         def take_in(page: Page) -> None:
-            fold(page, dispatch.op_id, dispatch.n, observed, source)
+            fold(page, dispatch.op_id, dispatch.n, observed, source, state_version=upcoming.state_version)
 
         await self._through("fold", self._record.commit, take_in)
 
