@@ -69,11 +69,16 @@ def test_saved_batches_that_cannot_be_compared_are_refused(tmp_path: Path) -> No
     this, changed, two, none = saved(
         tmp_path, this=ours(), changed=json.dumps(other), two=ours() + naive().stdout.replace("check-in", "x"), none=""
     )
+    nowhere, binary = tmp_path / "nowhere.json", tmp_path / "binary.json"
+    binary.write_bytes(b"\xff")
+    expected = "expected a file that callwright measure SCENARIO --json > FILE wrote; this one cannot be read"
     for files, problem in {
         (this, changed): f"{changed}: check-in differs in client, echo, so that nobody can tell",
         (this, two): f"{this}: expected a batch of x; there is none: leave that scenario out",
         (two, this): f"{this}: expected a batch of x; there is none: leave that scenario out",
         (none, none): f"{none}: expected batches that measure --json wrote; there is none",
+        (nowhere, none): f"{nowhere}: {expected} (No such file or directory)\n",
+        (binary, none): f"{binary}: {expected} (it is no text)\n",
     }.items():
         result = callwright("compare", *files)
         assert (result.exit_code, result.stdout, result.stderr.startswith(f"callwright: {problem}")) == (2, "", True)
@@ -131,7 +136,7 @@ def test_a_batch_of_another_text_of_the_scenario_is_refused(tmp_path: Path) -> N
         ("--noise 'news", "No closing quotation"),
         ("--lag-ms 100", "expected an option that differs from the others; got none"),
         ("", "expected options, or a file that measure --json wrote"),
-        ("nowhere.json", "nowhere.json: expected a file that measure --json wrote"),
+        ("y", "y: expected a file that callwright measure SCENARIO --json > FILE wrote, or options, which begin"),
         (__file__, f"{__file__}:1: expected a line that measure --json wrote"),
     ],
 )

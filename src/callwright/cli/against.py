@@ -57,7 +57,7 @@ def saved_side(path: Path, one: Side) -> Side:
 
     Raises UsageError where there is none, or where it cannot be compared.
     """
-    return matching(path, read_sides(path), one)
+    return matching(path, read_sides(path, ', or options, which begin with a dash ("--client naive")'), one)
 
 
 def matching(path: Path, sides: Sequence[Side], one: Side) -> Side:
@@ -78,12 +78,19 @@ def matching(path: Path, sides: Sequence[Side], one: Side) -> Side:
     return side
 
 
-def read_sides(path: Path) -> list[Side]:
-    """The batches that ``callwright measure --json`` wrote to a file. Raises UsageError where it did not."""
+def read_sides(path: Path, otherwise: str = "") -> list[Side]:
+    """The batches that ``callwright measure --json`` wrote to a file; ``otherwise`` is what else would have done.
+
+    Raises UsageError where it did not.
+    """
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"{path}: expected a file that measure --json wrote: {problem}") from problem
+        told = "it is no text" if isinstance(problem, UnicodeDecodeError) else problem.strerror
+        raise UsageError(
+            f"{path}: expected a file that callwright measure SCENARIO --json > FILE wrote{otherwise}; this one cannot "
+            f"be read ({told})"
+        ) from problem
     sides = []
     for number, line in enumerate(lines, 1):
         try:
