@@ -76,6 +76,15 @@ def test_the_demo_of_actions_shows_record_and_book_of_who_is_never_told_and_of_w
     }
 
 
+def test_a_demo_that_there_is_not_is_answered_with_those_that_there_are() -> None:
+    result = callwright("demo", "pharmcy")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        "callwright: there is no demo 'pharmcy': expected refunds, check-in, pickup, room, pharmacy, or a scenario"
+    )
+    assert result.stderr.endswith('; did you mean "pharmacy"?\n')
+
+
 def test_the_page_of_the_demo_has_all_of_its_calls(demo: Shown) -> None:
     _, directory = demo("refunds", 80)
     page = directory.with_suffix(".html").read_text("utf-8")

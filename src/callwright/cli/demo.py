@@ -12,7 +12,7 @@ from callwright.cli import options, show
 from callwright.cli.estimate import ask_about
 from callwright.cli.options import Pace
 from callwright.cli.patience import told_on_stderr
-from callwright.cli.plan import Plan, make_plan
+from callwright.cli.plan import ROOTS, Plan, make_plan
 from callwright.cli.playing import (
     Played,
     finished,
@@ -23,7 +23,10 @@ from callwright.cli.playing import (
     save,
 )
 from callwright.cli.report import write_calls
+from callwright.errors import UsageError
 from callwright.ids import Ms
+from callwright.sim.advice import did_you_mean
+from callwright.sim.scenario import find_scenarios
 from callwright.sim.world import OURS
 
 LAG_MS: Ms = 1500
@@ -91,7 +94,7 @@ def command(
     that plays 1.5 s behind the stream. In real time, and on a live server (see --live-calls), both clients
     take their calls at the same time.
     """
-    demo = DEMOS.get(name, Demo((name,), LAG_MS))
+    demo = _demo(name)
     ours = options.Setup(
         OURS,
         lag_ms=demo.lag_ms,
@@ -123,6 +126,17 @@ def command(
         _show([pair for pair in shown if pair], report)
     last = [pair[-1][0] for pair in shown]
     ctx.exit(0 if all(played.plan.held(played.run) for played in last) else 1)
+
+
+def _demo(name: str) -> Demo:
+    """The demo of this name, or of the scenario that has this name or path. Raises UsageError where there is none."""
+    found = find_scenarios(ROOTS)
+    if name not in DEMOS and name not in found and Path(name).suffix != ".yaml":
+        raise UsageError(
+            f"there is no demo {name!r}: expected {', '.join(DEMOS)}, or a scenario, by its name (callwright scenarios "
+            f"lists them) or the path of its .yaml file{did_you_mean(name, (*DEMOS, *found))}"
+        )
+    return DEMOS.get(name, Demo((name,), LAG_MS))
 
 
 def _show(shown: Sequence[Sequence[tuple[Played, Path]]], report: Path | None) -> None:
