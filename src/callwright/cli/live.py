@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from callwright.cli.server import Server
 from callwright.errors import ConnectionFailed
 from callwright.runtime.environment import Environment, read_environment
+from callwright.wire.profiles import POLYAI
 
 if TYPE_CHECKING:
     from callwright.core.ports import Connector, ModelConnection, ModelSink
@@ -35,10 +36,16 @@ class Live:
         """What opens connections for one call."""
         return Door(self.server.connector(_environment()), self.address)
 
+    def look(self) -> str:
+        """What to do where nobody was let in: which command says more."""
+        profile = self.server.profile
+        where = profile.name if self.server.url is None else self.address
+        whose = f" --dialect {profile.name}" if self.server.url and profile.name != POLYAI.name else ""
+        return f"callwright check --server {where}{whose} looks closer"
+
     def advice(self) -> str:
         """What to do about a key that was refused."""
-        profile, environment = self.server.profile, _environment()
-        told = f"callwright check --server {profile.name if self.server.url is None else self.address} looks closer"
+        profile, environment, told = self.server.profile, _environment(), self.look()
         if environment.is_hidden(profile.key_env):
             return f"the environment's {profile.key_env} hides another one in {environment.path}; {told}"
         source = environment.source(profile.key_env)

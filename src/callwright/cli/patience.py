@@ -44,7 +44,8 @@ class Patience:
         """How long to wait before this call is played again; None where nothing is waited for.
 
         While ``others`` of ours go on they are what it waits for, and that has an end: only without them it gives up.
-        Raises ConnectionFailed for a key that is refused, with what to do: every other call would fare the same.
+        Raises ConnectionFailed, with what to do, where waiting helps nothing. A key that is refused is kept in mind:
+        every other call would fare the same.
         """
         if plan.live is None or not isinstance(problem, ConnectionFailed):
             return None
@@ -53,7 +54,8 @@ class Patience:
             self.refusal = ConnectionFailed(told, is_final=True, status=problem.status)
             raise self.refusal
         if problem.status != NO_ROOM:
-            return None
+            told = f"{problem}; {plan.live.look()}"
+            raise ConnectionFailed(told, is_final=problem.is_final, status=problem.status) from problem
         name, call = f"{plan.scenario.name} seed {seed}", plan.replay(seed)
         tries, waited_s = self._tries.get(call, 0), self._waited_s.get(call, 0.0)
         pause_s = PAUSES_S[min(tries, len(PAUSES_S) - 1)]
