@@ -12,12 +12,12 @@ commands themselves; what the sweeps can see comes from the tests that prove it.
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import chdir
 from dataclasses import fields
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
 
@@ -25,13 +25,10 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 BEGIN, END = "<!-- generated: begin -->\n", "<!-- generated: end -->"
 COLUMNS = 100
-WHOLE_CALLS = 2
-"""So many calls of the demo are shown in the README."""
-CALL = re.compile(r"\S+  \S+, seed \d+$")
 
 
 def demo() -> str:
-    """What ``make demo`` prints of the first calls."""
+    """What ``make demo`` prints of its first scenario."""
     from click.testing import CliRunner
 
     from callwright.cli.main import main as callwright
@@ -44,14 +41,13 @@ def demo() -> str:
 
 
 def trimmed(lines: list[str]) -> Iterator[str]:
-    """The lines of the first calls; three dots stand for the others."""
-    calls = 0
-    for line in lines:
-        calls += bool(CALL.match(line))
-        if calls > WHOLE_CALLS:
-            yield "..."
-            return
-        yield line
+    """The lines of the first scenario; three dots stand for the other one, from its title on."""
+    from callwright.cli.demo import DEMOS, REFUNDS
+
+    _, other = DEMOS[REFUNDS].scenarios
+    shown = [*takewhile(lambda line: not line.startswith(f"{other}: "), lines)]
+    assert len(shown) < len(lines), f"{other}: no title of it is among the lines"
+    yield from (*shown, "...")
 
 
 def server_settings() -> str:
