@@ -202,18 +202,36 @@ def test_a_voice_that_ends_before_its_text_has_come_has_not_said_the_rest() -> N
     assert taken.agent_turns[0][0] in ("", "one")
 
 
-def test_a_voice_that_was_cut_and_does_not_end_is_named_when_the_call_does() -> None:
-    class Lingers(Speaks):
-        async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[bytes | cw.Said, None]:
-            try:
-                yield WORD
-                await asyncio.sleep(60)
-            finally:
-                await asyncio.sleep(60)
+class Lingers(Speaks):
+    """Does not end when it is closed."""
 
+    async def speak(self, text: AsyncIterator[str]) -> AsyncGenerator[bytes | cw.Said, None]:
+        try:
+            yield WORD
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(60)
+
+
+def test_a_voice_that_was_cut_and_does_not_end_is_named_when_the_call_does() -> None:
     taken = take(Lingers(), *written(TEN), after(300), speech_started(), after(500), hang_up_ms=1_500)
     (note,) = [each for each in taken.result.anomalies if "was left running" in each]
     assert note.startswith("the voice does not stop when its generator is closed")
+
+
+def test_a_call_that_is_cancelled_while_it_waits_for_its_voice_to_end_is_cancelled() -> None:
+    async def scene() -> None:
+        model = Model(*OPENING, *written(TEN), ignoring=ANYTHING)
+        caller = ScriptedCaller([Step(Trigger(Anchor.PICKUP, 1_500), None)], {}, PHONE.stream_format.rate_hz)
+        call = run(SimulatedLine(PHONE, caller), MemoryConnector(lambda: model), agent=agent_of(Lingers()))
+        task = asyncio.get_running_loop().create_task(call)
+        await asyncio.sleep(2)
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_virtual(scene())
 
 
 def test_a_reply_of_which_nothing_was_said_when_the_call_ended_was_not_heard() -> None:

@@ -230,7 +230,7 @@ class VoiceSide:
         self._let_go()
         ending = list(self._leaving)
         if ending:
-            with contextlib.suppress(TimeoutError, asyncio.CancelledError, Exception):
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(STOP_MS / 1000):
                     await asyncio.shield(asyncio.gather(*ending, return_exceptions=True))
             if self._leaving:
