@@ -2,7 +2,7 @@
 
 What comes back goes into the session with the time at which it came. A reply that is dropped is closed where it stands;
 at the end of the session all are. A recogniser that fails has heard nothing, and a thinker that fails says so to the
-client; either is logged, without a word of what was said.
+client; either is logged, without a word of what was said above ``DEBUG``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from callwright.runtime.problems import Whole, kind_and_place
 from callwright.sim.models import CallerSaid
 from callwright.sim.server.errands import DropReply, Failed, HearWords, Made, MakeReply
 from callwright.sim.server.memory import Restless
@@ -98,8 +99,9 @@ class OpenPeer(Restless):
     async def _hear(self, errand: HearWords) -> None:
         try:
             text = await self._recogniser.words(errand.audio)
-        except Exception:
-            _log.exception("the recogniser failed; the turn counts as one without words")
+        except Exception as problem:
+            _log.error("the recogniser failed, the turn counts as one without words: %s", kind_and_place(problem))
+            _log.debug("the recogniser failed\n%s", Whole(problem))
             text = ""
         now_ms = self._now_ms()
         self._session.take_words(errand.item_id, text.strip(), now_ms)
@@ -115,8 +117,9 @@ class OpenPeer(Restless):
                         if isinstance(part, Failed):
                             _log.warning("no reply: %s", part.message)
                             return
-        except Exception:
-            _log.exception("a reply could not be made")
+        except Exception as problem:
+            _log.error("a reply could not be made: %s", kind_and_place(problem))
+            _log.debug("a reply could not be made\n%s", Whole(problem))
             self._take(errand.response_id, Failed("server_error", "The server failed to make this reply."))
             return
         self._take(errand.response_id, Made())

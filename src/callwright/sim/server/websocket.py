@@ -35,6 +35,7 @@ from websockets.protocol import State
 from callwright.audio.formats import PCM16_24K, AudioFormat, parse_format
 from callwright.errors import RemoteProtocolError, UsageError
 from callwright.ids import Ms
+from callwright.runtime.problems import Whole, kind_and_place
 from callwright.sim.loop import loop_ms
 from callwright.sim.server.memory import Peer, Restless
 from callwright.wire.client import InputAudioBufferAppend
@@ -212,8 +213,8 @@ class _Served:
                     self._pump()
         except ConnectionClosed:
             pass
-        except Exception:
-            _log.exception("a session failed")
+        except Exception as problem:
+            _tell_failed(problem)
             await self.close(*FAILED)
         finally:
             self._session.disconnect(self._now_ms())
@@ -261,9 +262,15 @@ class _Served:
         try:
             self._session.tick(self._now_ms())
             self._pump()
-        except Exception:
-            _log.exception("a session failed")
+        except Exception as problem:
+            _tell_failed(problem)
             self._connection.transport.abort()
+
+
+def _tell_failed(problem: Exception) -> None:
+    """Log a mistake of this side; its text may quote what was said."""
+    _log.error("a session failed: %s", kind_and_place(problem))
+    _log.debug("a session failed\n%s", Whole(problem))
 
 
 class _Meter:
