@@ -4,9 +4,9 @@
     python scripts/generated_pages.py --check    say which are stale, and exit with 1 if one is
 
 README.md holds a real run of the demo; the references of baselines, of scenarios, of phone trees, of the local server's
-settings and of the rows of a trace come from the scenario files, the schemas, the settings, and the core's events and
-commands themselves; what the sweeps can see comes from the tests that prove it. Published figures come from the rows of
-``reproduce_figures.py``, and what was measured beside them stays as it is.
+settings, of the figures and of the rows of a trace come from the scenario files, the schemas, the settings, the
+metrics, and the core's events and commands themselves; what the sweeps can see comes from the tests that prove it.
+Published figures come from the rows of ``reproduce_figures.py``, and what was measured beside them stays as it is.
 """
 
 from __future__ import annotations
@@ -145,6 +145,13 @@ def kind(value: Mapping[str, Any]) -> str:
     return what if default == [] else f"{what}; default {told(default)}"
 
 
+def metrics() -> str:
+    """Every figure with its definition."""
+    from callwright.measure.reference import metrics_table
+
+    return metrics_table()
+
+
 def trace_rows() -> str:
     """The rows of a trace: every event and command of the core, by where it comes from or goes to."""
     from callwright.core import commands, events
@@ -197,6 +204,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/how-to/sweep-calls.md": mutants,
     "docs/reference/baselines.md": baselines,
     "docs/reference/figures.md": figures,
+    "docs/reference/metrics.md": metrics,
     "docs/reference/phone-tree.md": tree_keys,
     "docs/reference/scenario.md": scenario_keys,
     "docs/reference/server-settings.md": server_settings,
