@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import callwright.apps.hotel as hotel
+from callwright.audio.formats import PCM16_24K
 from callwright.audio.g711 import pcmu_decode, pcmu_encode
 from callwright.audio.resample import Resampler, resample
 from callwright.core.transcript import Source, Speaker, Turn
@@ -25,7 +26,7 @@ from callwright.sim.record import (
     StereoRecording,
     Truncation,
 )
-from callwright.sim.server.speaking import OUTPUT_HZ, Utterance, render
+from callwright.sim.server.speaking import Utterance, render
 from callwright.sim.speech import RATE_HZ, Speech
 
 HZ = 8_000
@@ -69,7 +70,7 @@ class Laid:
     @property
     def sound(self) -> np.ndarray:
         """What the line plays of it, through its codec."""
-        narrow = resample(np.frombuffer(self.made.audio, np.dtype("<i2")), OUTPUT_HZ, HZ)
+        narrow = resample(np.frombuffer(self.made.audio, np.dtype("<i2")), PCM16_24K.rate_hz, HZ)
         return pcmu_decode(pcmu_encode(narrow))[: self.end_ms * HZ // 1000]
 
     @property

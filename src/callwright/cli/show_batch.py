@@ -290,7 +290,7 @@ def verdict(plan: Plan, runs: Sequence[RunResult]) -> Iterator[Text]:
 
 
 def left_open(runs: Sequence[RunResult]) -> Iterator[Text]:
-    """What is not judged, and what is estimated, because the server is not ours."""
+    """What is not judged, and what is estimated, because server or client is not ours."""
     for kind, told in reservations(runs):
         yield Text.assemble((f"{kind:8}", "dim"), told)
 

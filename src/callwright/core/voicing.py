@@ -10,8 +10,8 @@ reports         │started  │progress  │stopped: what was heard of it
 ```
 
 Reports tell what the line has played, never what was sent to it, and in numbers of words: the words themselves are with
-whoever sends them. Where a server takes none, a reply that was cut is
-written anew in its history, as far as it was heard, where that can be done.
+whoever sends them. Where a server takes none, a reply that was cut is written anew in its history, as far as it was
+heard, where that can be done.
 """
 
 from __future__ import annotations
@@ -69,7 +69,6 @@ VOICING: Table[Voicing, Cue] = Table(
         (Voicing.AUDIBLE, Cue.STOPPED): Voicing.SILENT,
     },
 )
-
 
 _SETTLED = (Playing.PLAYED, Playing.CUT)
 

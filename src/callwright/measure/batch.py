@@ -98,7 +98,7 @@ def summarise(
 
 
 def _not_judged(runs: Sequence[RunResult]) -> dict[str, str]:
-    """What was expected and cannot be judged in a run at least, because the server is not ours, with the reason."""
+    """What was expected and cannot be judged in some run, because server or client is not ours, with the reason."""
     return {name: why for run in runs for name, why in run.verdict.not_judged}
 
 

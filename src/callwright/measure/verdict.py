@@ -68,7 +68,7 @@ class Verdict:
     passed: tuple[str, ...]
     failed: tuple[Failure, ...]
     not_judged: tuple[tuple[str, str], ...] = ()
-    """What was expected and cannot be judged, because the server is not ours, and why; neither passed nor failed."""
+    """What was expected and cannot be judged, as server or client is not ours, and why; neither passed nor failed."""
 
     @property
     def not_scored(self) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ voice           [Your] [order] [4417] [is] ...      words, letter for letter tho
 
 What a voice tells is compared with the text by letters and digits alone, so that it may join words, split them and
 leave out signs. A word counts once all of its letters were told. Who tells of words that are not next in the text, of
-more than its audio can hold, or of words without audio, is believed no more: what was heard is then not
-claimed to have been.
+more than its audio can hold, or of words without audio, is believed no more: what was heard is then not claimed to have
+been.
 """
 
 from __future__ import annotations

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from callwright.audio.formats import PCM16_24K
 from callwright.sim.elsewhere.placing import PAIRS_MAX, USUAL_PACE, doubt_ms, pace_of, place_words, whole_ms
 from callwright.sim.models import Clip
 from callwright.sim.record import Streamed
-from callwright.sim.server.speaking import OUTPUT_HZ, Utterance, render
+from callwright.sim.server.speaking import Utterance, render
 from callwright.sim.speech import Speech
 
 SPEECH = Speech.load(Path(str(resources.files("callwright.apps"))) / "hotel/speech")
@@ -33,7 +34,7 @@ def replies() -> tuple[Utterance, ...]:
 
 def sound_of(made: Utterance, part: float = 1.0) -> Streamed:
     samples = np.frombuffer(made.audio, np.dtype("<i2"))
-    return Streamed(OUTPUT_HZ, samples[: int(len(samples) * part)], is_whole=part == 1.0)
+    return Streamed(PCM16_24K.rate_hz, samples[: int(len(samples) * part)], is_whole=part == 1.0)
 
 
 def shares(part: float = 1.0) -> Iterator[float]:
@@ -65,7 +66,7 @@ def test_the_pace_is_that_of_the_whole_replies_that_have_a_text() -> None:
     made = replies()[2]
     own = pace_of([(made.text, sound_of(made))])
     assert pace_of([(made.text, sound_of(made)), (made.text, sound_of(made, 0.5)), ("", sound_of(made))]) == own
-    assert pace_of([("Hello.", Streamed(OUTPUT_HZ, np.zeros(0, np.int16), is_whole=True))]) == USUAL_PACE
+    assert pace_of([("Hello.", Streamed(PCM16_24K.rate_hz, np.zeros(0, np.int16), is_whole=True))]) == USUAL_PACE
 
 
 @given(
@@ -77,7 +78,7 @@ def test_words_come_one_after_the_other_whatever_text_and_audio_are(
     text: str, bursts: list[tuple[bool, int]], is_whole: bool
 ) -> None:
     parts = [np.full(frames * 240, 9_000 if is_loud else 0, np.int16) for is_loud, frames in bursts]
-    sound = Streamed(OUTPUT_HZ, np.concatenate([np.zeros(0, np.int16), *parts]), is_whole)
+    sound = Streamed(PCM16_24K.rate_hz, np.concatenate([np.zeros(0, np.int16), *parts]), is_whole)
     words = place_words(text, sound, USUAL_PACE)
     assert [word.text for word in words] == text.split()
     times = [time for word in words for time in (word.start_ms, word.end_ms)]

@@ -7,8 +7,9 @@ import pytest
 from tests.sim.server.driving import EXACT, Client, Says, speech
 from tests.sim.server.test_turns import FIRST_AUDIO, LONG, STARTED, over_a_reply
 
+from callwright.audio.formats import PCM16_24K
 from callwright.sim.models import AgentSaid, Clip, Reply, ToolRequest, ToolRequested
-from callwright.sim.server.speaking import BYTES_PER_MS, render
+from callwright.sim.server.speaking import render
 
 ITEM_EVENTS = (
     "conversation.item.added",
@@ -23,7 +24,7 @@ TALK = "ask-breakfast"
 
 
 def delta_ms(delta) -> int:
-    return msgspec.convert(delta["delta"], bytes, strict=False).__len__() // BYTES_PER_MS
+    return PCM16_24K.ms_of(len(msgspec.convert(delta["delta"], bytes, strict=False)))
 
 
 # --- pacing
@@ -45,7 +46,7 @@ def test_a_reply_leaves_in_200_ms_chunks_at_speaking_pace_a_little_ahead():
         assert ahead_before_ms >= 100 or delta.at_ms == begun_ms
     assert {delta_ms(delta) for delta in deltas[:-1]} == {200}
     assert sum(delta_ms(d) for d in deltas if d.at_ms - begun_ms <= 1000) in range(1350, 1591)
-    assert sent_ms == len(render(LONG.clips, speech(), 200).audio) // BYTES_PER_MS
+    assert sent_ms == PCM16_24K.ms_of(len(render(LONG.clips, speech(), 200).audio))
 
 
 def test_done_comes_436_ms_after_the_last_chunk():

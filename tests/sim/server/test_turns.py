@@ -13,7 +13,7 @@ from callwright.audio.resample import resample
 from callwright.sim.ear import Ear
 from callwright.sim.models import AgentSaid, CallerSaid, Clip, Reply
 from callwright.sim.record import Confirmation
-from callwright.sim.server.speaking import OUTPUT_HZ, render
+from callwright.sim.server.speaking import render
 from callwright.sim.speech import PER_MS, RATE_HZ
 
 STARTED = "input_audio_buffer.speech_started"
@@ -201,7 +201,7 @@ def test_the_agents_own_echo_is_taken_for_the_caller(volume):
     first = client.until(FIRST_AUDIO)
     audio = np.frombuffer(render(LONG.clips, speech(), EXACT.sentence_pause_ms).audio, "<i2")
     client.wait(40)
-    client.play((resample(audio, OUTPUT_HZ, RATE_HZ)[: 2 * RATE_HZ] * volume).astype(np.int16))
+    client.play((resample(audio, PCM16_24K.rate_hz, RATE_HZ)[: 2 * RATE_HZ] * volume).astype(np.int16))
     client.until(TRANSCRIBED)
     assert client.of("response.done")[0]["response"]["status"] == "cancelled"
     assert client.of(STARTED)[0].at_ms - first.at_ms == pytest.approx(900, abs=150)

@@ -101,7 +101,7 @@ def judged(run: RunResult, *, is_as_it_must: bool) -> str:
 
 
 def left_open(runs: Sequence[RunResult]) -> list[Html]:
-    """What is not judged, and what is estimated, because the server is not ours."""
+    """What is not judged, and what is estimated, because server or client is not ours."""
     return [tag("p", tag("b", str(kind)), " ", told, class_="hint") for kind, told in reservations(runs)]
 
 

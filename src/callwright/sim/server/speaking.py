@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from callwright.sim.models import Clip
     from callwright.sim.server.settings import ServerSettings
 
-OUTPUT_HZ = PCM16_24K.rate_hz
-BYTES_PER_MS = PCM16_24K.bytes_per_ms
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Utterance:
