@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Callable
 from contextlib import aclosing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -182,11 +181,26 @@ def test_an_answer_that_cannot_be_decoded_is_garbled(headers: dict[str, str]) ->
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_key_is_in_what_is_told_of_a_fault(fault: str) -> None:
-    secret = replace(ENDPOINT, url=f"http://me:{KEY}@chat.test/v1?key={KEY}")
-    for part in parts_of(StandInChat(fault=fault), "checking", secret):
+    for part in parts_of(StandInChat(fault=fault), "checking"):
         assert KEY not in repr(part)
-    assert KEY not in repr(secret)
-    assert "me" not in secret.address.partition("chat.test")[0]
+    assert KEY not in repr(ENDPOINT)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"http://me:{KEY}@chat.test/v1",
+        f"http://{KEY}@chat.test/v1",
+        f"https://chat.test/v1?key={KEY}",
+        f"https://chat.test/v1#{KEY}",
+        f"http://{KEY}\\@chat.test/v1",
+    ],
+)
+def test_an_address_that_could_hold_a_key_is_refused_and_not_told(url: str) -> None:
+    """The HTTP client logs every address at INFO."""
+    with pytest.raises(UsageError, match=r"--chat-url: .* without user, query and fragment") as refused:
+        ChatEndpoint(url, MODEL)
+    assert KEY not in str(refused.value)
 
 
 def test_what_was_written_before_a_break_is_spoken() -> None:
@@ -223,6 +237,10 @@ def test_an_answer_that_is_dropped_ends_the_request_on_a_real_socket() -> None:
         (lambda: ChatEndpoint("127.0.0.1:8080", "m"), "--chat-url"),
         (lambda: ChatEndpoint("http://[::1", "m"), "--chat-url"),
         (lambda: ChatEndpoint("http://h:port/", "m"), "--chat-url"),
+        (lambda: ChatEndpoint("http://h:65536/", "m"), "--chat-url"),
+        (lambda: ChatEndpoint("http:///v1", "m"), "--chat-url"),
+        (lambda: ChatEndpoint("http://h\u2100.test/v1", "m"), "--chat-url"),
+        (lambda: ChatEndpoint("http://h/\x01", "m"), "--chat-url"),
         (lambda: ChatEndpoint("http://127.0.0.1/v1", " "), "--chat-model"),
         (lambda: ChatEndpoint("http://127.0.0.1/v1", "m", "sk-1\n"), "CALLWRIGHT_CHAT_KEY"),
     ],

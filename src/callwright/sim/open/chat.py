@@ -36,6 +36,7 @@ CHAT_KEY_ENV: Final = "CALLWRIGHT_CHAT_KEY"
 ANSWER_BYTES_MAX: Final = 1024 * 1024
 """A longer answer is broken off: nobody could listen to it."""
 _PATH: Final = "/chat/completions"
+_PORT_MAX: Final = 65_535
 _BYTE_ORDER_MARK: Final = "\ufeff".encode()
 """Some put it before all that they write."""
 _REFUSALS: Final = {
@@ -48,7 +49,10 @@ _REFUSALS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ChatEndpoint:
-    """Where the chat endpoint is and which model it is to take. Raises UsageError for what cannot be used."""
+    """Where the chat endpoint is and which model it is to take.
+
+    Raises UsageError for what cannot be used, and for an address that could hold a key.
+    """
 
     url: str = field(repr=False)
     """Up to ``/v1``, or the whole of it up to ``/chat/completions``."""
@@ -61,12 +65,15 @@ class ChatEndpoint:
 
     def __post_init__(self) -> None:
         try:
-            parts = urlsplit(self.url)
-            usable = parts.scheme in ("http", "https") and parts.hostname and (parts.port or True)
-        except ValueError:
+            url = httpx.URL(self.address)
+            usable = url.scheme in ("http", "https") and url.host and (url.port or 0) <= _PORT_MAX
+        except (ValueError, httpx.InvalidURL):
             usable = False
-        if not usable:
-            raise UsageError("--chat-url: the address of a chat endpoint is http:// or https:// and a host")
+        if not usable or url.userinfo or url.query or url.fragment:
+            raise UsageError(
+                "--chat-url: the address of a chat endpoint is http:// or https:// and a host, without user, query and "
+                f"fragment: HTTP clients log it; its key goes into {CHAT_KEY_ENV}"
+            )
         if not self.model.strip():
             raise UsageError("--chat-model: expected the name of a model that the chat endpoint has")
         if self.key is not None and not (self.key.isascii() and self.key.isprintable() and self.key.strip()):
@@ -74,12 +81,7 @@ class ChatEndpoint:
 
     @property
     def address(self) -> str:
-        """The address as it may be told: without user, query and fragment."""
-        parts = urlsplit(self._whole)
-        return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-
-    @property
-    def _whole(self) -> str:
+        """What is asked; nothing of it is secret."""
         parts = urlsplit(self.url)
         path = parts.path.rstrip("/")
         return parts._replace(path=path if path.endswith(_PATH) else path + _PATH).geturl()
@@ -90,7 +92,7 @@ class ChatEndpoint:
         headers = {**authorization, "Content-Type": "application/json", "Accept": "text/event-stream, application/json"}
         timeout = httpx.Timeout(self.timeout_ms / 1000, connect=self.connect_timeout_ms / 1000)
         return client.build_request(
-            "POST", self._whole, content=msgspec.json.encode(body), headers=headers, timeout=timeout
+            "POST", self.address, content=msgspec.json.encode(body), headers=headers, timeout=timeout
         )
 
 
