@@ -172,6 +172,49 @@ def test_an_answer_is_read_whatever_else_its_bytes_hold(body: bytes, kind: str) 
     assert texts(raw(body, kind)) == ["Hello."]
 
 
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize(
+    ("content", "spoken"),
+    [
+        ("<think>He wants parking. Is there any?</think>\n\nParking is valet.", ["Parking is valet."]),
+        ("One moment.<think>Which? Hm. So.</think>It is valet.", ["One moment.", "It is valet."]),
+        ("Valet.<think>Is that so? He did not say. And", ["Valet."]),
+        ("<think>And nothing else. Nothing", []),
+    ],
+)
+def test_what_a_model_thinks_is_not_said(streams: bool, content: str, spoken: list[str]) -> None:
+    chat = StandInChat(streams=streams, answer=lambda _messages: {"content": content})
+    assert texts(parts_of(chat, "anything")) == spoken
+
+
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning", "thinking"])
+def test_what_a_model_thinks_beside_its_content_is_not_said(name: str) -> None:
+    thought = b'data: {"choices": [{"delta": {"content": null, "%s": "He wants parking. Hm."}}]}\n\n' % name.encode()
+    assert texts(raw(thought + STREAM % b"Valet.", "text/event-stream")) == ["Valet."]
+    both = b'{"choices": [{"message": {"content": "Valet.", "%s": "Parking. Hm."}}]}' % name.encode()
+    assert texts(raw(both, "application/json")) == ["Valet."]
+
+
+PARTS = b"""[
+    {"type": "thinking", "thinking": [{"type": "text", "text": "He wants parking."}]},
+    {"type": "text", "text": "Park"},
+    {"type": "text", "text": "ing is valet."},
+    {"type": "refusal", "refusal": "no", "text": null}
+]"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (WHOLE.replace(b'"%s"', PARTS), "application/json"),
+        (STREAM.replace(b'"%s"', PARTS.replace(b"\n", b"")), "text/event-stream"),
+    ],
+    ids=["whole", "streamed"],
+)
+def test_a_content_in_parts_is_its_text(body: bytes, kind: str) -> None:
+    assert texts(raw(body, kind)) == ["Parking is valet."]
+
+
 @pytest.mark.parametrize("headers", [{}, {"content-encoding": "gzip"}])
 def test_an_answer_that_cannot_be_decoded_is_garbled(headers: dict[str, str]) -> None:
     (failed,) = raw(WHOLE % b"caf\xe9", "application/json", **headers)

@@ -6,8 +6,9 @@ history ── messages ── POST .../chat/completions ─┬─ content ─�
 ```
 
 The answer may be streamed (server-sent events) or come as one object; which of the two it is, is taken from its type.
-A reply that is dropped ends the request. What goes wrong ends the reply with `Failed`, which names the address, without
-user and query, and never the key nor anything that the endpoint wrote.
+What the model thinks is not said, be it between marks in the content or beside it. A reply that is dropped ends the
+request. What goes wrong ends the reply with `Failed`, which names the address, and never the key nor anything that the
+endpoint wrote.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from callwright.errors import ConnectionFailed, RemoteProtocolError, UsageError
 from callwright.sim.models import ToolRequest
 from callwright.sim.open.messages import request, spoken_arguments
 from callwright.sim.open.sentences import Sentences
+from callwright.sim.open.thoughts import Aloud
 from callwright.sim.server.errands import Failed
 
 if TYPE_CHECKING:
@@ -107,9 +109,21 @@ class _Call(msgspec.Struct):
     function: _Function = msgspec.field(default_factory=_Function)
 
 
+class _Part(msgspec.Struct):
+    type: str = "text"
+    text: str | None = None
+
+
 class _Message(msgspec.Struct):
-    content: str | None = None
+    content: str | list[_Part] | None = None
     tool_calls: list[_Call] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of its content, which may be in parts; other parts are not for the ear."""
+        if isinstance(self.content, list):
+            return "".join(part.text or "" for part in self.content if part.type == "text")
+        return self.content or ""
 
 
 class _Choice(msgspec.Struct):
@@ -138,14 +152,14 @@ class ChatThinker:
 
     async def reply(self, wanted: MakeReply) -> AsyncGenerator[Part, None]:
         """Sentences as they are written, then the tool calls, each with what of it is said aloud."""
-        calls, sentences = _Calls(), Sentences()
+        calls, aloud, sentences = _Calls(), Aloud(), Sentences()
         try:
             async with aclosing(self._messages(wanted)) as messages:
                 async for message in messages:
                     calls.take(message.tool_calls or [])
-                    for sentence in sentences.take(message.content or ""):
+                    for sentence in sentences.take(aloud.take(message.text)):
                         yield await self._voice.speak(sentence)
-            for sentence in sentences.rest():
+            for sentence in (*sentences.take(aloud.rest()), *sentences.rest()):
                 yield await self._voice.speak(sentence)
             for call in calls.whole(self._endpoint.address):
                 yield call
