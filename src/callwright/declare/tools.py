@@ -23,6 +23,7 @@ from callwright.declare.actions import Action, Terms
 from callwright.declare.digits import Digits, checked
 from callwright.errors import DeclarationError, Refuse, UsageError
 from callwright.ids import Ms, ToolCallId
+from callwright.wire.objects import SPOKEN_KEY
 
 if TYPE_CHECKING:
     import msgspec
@@ -180,7 +181,7 @@ class Tool:
     def spoken(self) -> tuple[str, ...]:
         """The arguments that are said aloud."""
         properties: dict[str, dict[str, object]] = typing.cast("Any", self.parameters["properties"])
-        return tuple(name for name, described in properties.items() if _SPOKEN_KEY in described)
+        return tuple(name for name, described in properties.items() if SPOKEN_KEY in described)
 
     def schema(self, *, spoken: bool, own_voice: bool = False) -> dict[str, object]:
         """The tool as the model is told of it; ``spoken`` says whether its provider speaks spoken arguments.
@@ -196,7 +197,6 @@ class Tool:
         return {"type": "function", "name": self.name, "description": self.description, "parameters": parameters}
 
 
-_SPOKEN_KEY = "poly_spoken"
 _SAY_FIRST = "Say exactly this aloud to the caller first, then call the tool in the same response."
 _PLAIN = (str, int, float, bool, types.NoneType)
 _UNIONS = (Union, types.UnionType)
@@ -205,7 +205,7 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 
 def _said_by_model(described: dict[str, object]) -> dict[str, object]:
     """A described argument for a provider that speaks none of them."""
-    if _SPOKEN_KEY not in described:
+    if SPOKEN_KEY not in described:
         return described
     plain = _plainly(described)
     what = str(described.get("description", "")).rstrip(".")
@@ -214,7 +214,7 @@ def _said_by_model(described: dict[str, object]) -> dict[str, object]:
 
 def _plainly(described: dict[str, object]) -> dict[str, object]:
     """A described argument without the mark of a spoken one."""
-    return {key: value for key, value in described.items() if key != _SPOKEN_KEY}
+    return {key: value for key, value in described.items() if key != SPOKEN_KEY}
 
 
 def declare_tool(
@@ -337,7 +337,7 @@ def _arguments(
     properties = schema["properties"]
     for parameter in parameters:
         if _bare(hints[parameter.name]) is Spoken:
-            properties[parameter.name][_SPOKEN_KEY] = True
+            properties[parameter.name][SPOKEN_KEY] = True
     return struct, {"type": "object", "properties": properties, "required": schema.get("required", [])}
 
 

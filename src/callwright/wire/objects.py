@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType, field
 
@@ -29,6 +29,9 @@ PCMA = WireFormat(type="audio/pcma")
 
 AnyFormat: TypeAlias = WireFormat | str | None
 """Older servers write a format as one word, such as ``pcm16`` or ``g711_ulaw``."""
+
+SPOKEN_KEY: Final = "poly_spoken"
+"""What marks a string argument of a tool that is said aloud while the tool runs."""
 
 
 def topics_of(contents: Mapping[str, str]) -> tuple[Json, ...]:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from callwright.sim.models import AgentSaid, CallerSaid, HistoryItem, SystemNote, ToolAnswered, ToolRequested
+from callwright.wire.objects import SPOKEN_KEY
 
 if TYPE_CHECKING:
     from callwright.sim.server.errands import MakeReply
     from callwright.wire.objects import ResponseParams, Session
 
 STILL_RUNNING: Final = "This is still running. Its output will be in a later message."
-SPOKEN_KEY: Final = "poly_spoken"
-"""What marks a string argument of a tool that is said aloud."""
 
 _ON_THE_PHONE: Final = """\
 You speak on the telephone: everything you write is said aloud. Write plain spoken sentences, few and short, without
