@@ -150,8 +150,8 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _refused(self, problem: Exception) -> ConnectionFailed:
         if isinstance(problem, InvalidStatus):
-            retry_after = problem.response.headers.get_all("Retry-After")
-            return self._endpoint.refused(problem.response.status_code, "".join(retry_after))
+            retry_after = next(iter(problem.response.headers.get_all("Retry-After")), None)
+            return self._endpoint.refused(problem.response.status_code, retry_after)
         return self._endpoint.not_a_websocket()
 
     def _broken(self, problem: Exception) -> tuple[int, str]:

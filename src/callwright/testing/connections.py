@@ -458,8 +458,8 @@ async def _refusals_say_what_to_do(make: Make) -> None:
     problem = await _failure(make, url)  # nobody listens there any more
     _hold("cannot connect" in str(problem), f"a refused port is told: {problem}")
     _hold(problem.status is None, f"nobody answered with an HTTP status: {problem.status}")
-    for told, seconds in (("retry-after: 7", 7), ("X-Other: 7", None)):
-        async with raw_server(answers(429, told)) as url:
+    for told, seconds in ((("retry-after: 7",), 7), (("Retry-After: 7", "Retry-After: 8"), 7), (("X-Other: 7",), None)):
+        async with raw_server(answers(429, *told)) as url:
             problem = await _failure(make, url)
             told_back = problem.status, problem.retry_after_s
             _hold(told_back == (429, seconds), f"expected status 429 and {seconds} s to wait; got: {told_back}")
