@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
-
-import pytest
 
 HEAVY = (
     "asyncio",
@@ -33,10 +30,6 @@ with contextlib.redirect_stdout(io.StringIO()) as out:
 assert "Usage" in out.getvalue()
 """
 
-needs_cli = pytest.mark.skipif(
-    importlib.util.find_spec("callwright.cli.main") is None, reason="the command line is not there yet"
-)
-
 
 def loaded(code: str) -> list[str]:
     """The heavy modules that a fresh interpreter holds after running the code."""
@@ -50,7 +43,6 @@ def test_import_callwright_loads_nothing_heavy() -> None:
     assert loaded(f"{IMPORT}\nassert 'click' not in __import__('sys').modules") == []
 
 
-@needs_cli
 def test_help_loads_the_command_line_library_only() -> None:
     assert loaded(HELP) == []
 
