@@ -6,7 +6,6 @@ No key is printed, nor a part of one, nor what a server writes. The session that
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import platform
 import re
@@ -20,7 +19,7 @@ from typing import Final
 
 import click
 
-from callwright.cli.server import Server
+from callwright.cli.server import Server, is_this_machine
 from callwright.errors import ConnectionFailed, LineFailed, UsageError, how_to_install
 from callwright.ledger.sqlite import JOURNAL, SQLITE_MIN, WAL_FROM
 from callwright.lines.soundcard import default_devices
@@ -196,7 +195,7 @@ def _reaching(endpoint: Endpoint, *, opens: bool) -> Iterator[Item]:
             yield Item(step.value, Verdict.WRONG, str(problem))
             break
         yield Item(step.value, Verdict.OK, _reached(step, endpoint, probe))
-        if step is Step.HOST and not endpoint.tls and not _is_here(endpoint.host):
+        if step is Step.HOST and not endpoint.tls and not is_this_machine(endpoint.host):
             told = "the address is ws://: key and words can be read on the way; use wss:// where the server has it"
             yield Item("TLS", Verdict.MISSING, told, needed=False)
     if probe.ahead_s is not None:
@@ -213,14 +212,6 @@ def _reached(step: Step, endpoint: Endpoint, probe: Probe) -> str:
             return (
                 f"opened, and closed after {probe.connected_ms} ms, which count as connected time where that is billed"
             )
-
-
-def _is_here(host: str) -> bool:
-    """Whether this is a name or number of this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _clock(ahead_s: float) -> Item:

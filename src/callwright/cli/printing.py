@@ -11,6 +11,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from callwright.cli.plan import Plan
+    from callwright.ids import Ms
 
 _NARROWEST, _WIDEST = 60, 120
 _ASCII = str.maketrans("█▄·", "#=.")
@@ -58,3 +59,8 @@ def heading(plan: Plan, seeds: str) -> Text:
 def digits(value: float) -> str:
     """A value with two decimals at most."""
     return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def clock(ms: Ms) -> str:
+    """An instant of a call in minutes and seconds."""
+    return f"{ms // 60_000}:{ms // 1000 % 60:02}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import itertools
 import logging
 import signal
@@ -16,6 +15,7 @@ import click
 from callwright.cli import options
 from callwright.cli.local import chat_endpoint, chat_model, chat_url
 from callwright.cli.plan import Plan, make_plan
+from callwright.cli.server import is_this_machine
 from callwright.errors import UsageError
 from callwright.runtime.environment import read_environment
 from callwright.sim.live import fastest_loop
@@ -96,15 +96,8 @@ def _check_key(host: str, key: str | None) -> None:
     """Raise UsageError for a server that would let in whoever finds it, or a key that nobody can show."""
     if key is not None and not key.strip():
         raise UsageError("the key is empty: give another --key, or none")
-    if key is None and not _is_this_machine(host):
+    if key is None and not is_this_machine(host):
         raise UsageError(f"--host {host} lets in whoever finds it: ask for a --key (or CALLWRIGHT_SERVE_KEY), too")
-
-
-def _is_this_machine(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @asynccontextmanager

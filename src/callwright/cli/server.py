@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -58,3 +59,11 @@ class Server:
     def connector(self, environment: Mapping[str, str]) -> Connector:
         """What opens connections to it. Raises as ``endpoint``."""
         return connector(self.endpoint(environment))
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether this is a name or number of this machine that no other one can reach."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

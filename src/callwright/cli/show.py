@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callwright.cli.playing import CLIENT_LOG, Played
-from callwright.cli.printing import digits, heading, put, unwrapped, width
+from callwright.cli.printing import clock, digits, heading, put, unwrapped, width
 from callwright.cli.show_batch import left_open, verdict
 from callwright.cli.show_hold import far_lane, far_legend, hold, who_spoke
 from callwright.measure.figures import METRICS
@@ -224,7 +224,7 @@ def _transcript(played: Played) -> Table:
         at_ms = sent_ms[reply.item_id] if reply.started_ms is None else reply.started_ms
         rows.append((at_ms, "agent", heard_words(reply), believed_words(reply)))
     for at_ms, who, heard, believed in sorted(rows, key=lambda row: row[0]):
-        table.add_row(f"{_clock(at_ms)} {who}", heard, believed)
+        table.add_row(f"{clock(at_ms)} {who}", heard, believed)
     return table
 
 
@@ -296,7 +296,7 @@ def _edges(played: Played) -> Iterator[Text]:
         yield Text.assemble(("goodbye ", "dim"), what)
     if record.echo is not None:
         yield Text.assemble(("echo    ", "dim"), echo(record.echo))
-    ended = f"{_clock(record.ended_ms)} by the {record.ended_by}: {record.ended_because}"
+    ended = f"{clock(record.ended_ms)} by the {record.ended_by}: {record.ended_because}"
     yield Text.assemble(("ended   ", "dim"), ended)
 
 
@@ -346,7 +346,7 @@ def ledger(record: CallRecord) -> Iterator[str]:
 
 
 def _when(at_ms: Ms) -> str:
-    return "before the call" if at_ms < 0 else f"at {_clock(at_ms)}"
+    return "before the call" if at_ms < 0 else f"at {clock(at_ms)}"
 
 
 def pickup(record: CallRecord, figures: CallFigures) -> Text:
@@ -364,7 +364,7 @@ def pickup(record: CallRecord, figures: CallFigures) -> Text:
 def goodbye(record: CallRecord, figures: CallFigures, farewell: HeardFarewell, *, is_last: bool) -> Text:
     """What was heard of a goodbye, and what came of it."""
     whole = seconds(farewell.whole_ms)
-    at = "" if farewell.started_ms is None else f"{_clock(farewell.started_ms)} "
+    at = "" if farewell.started_ms is None else f"{clock(farewell.started_ms)} "
     heard = f"heard whole, {whole}" if farewell.is_whole else f"heard for {seconds(farewell.heard_ms)} of {whole}"
     text = Text(at + heard if farewell.whole_ms else "without a sound")
     if not is_last:
@@ -378,10 +378,6 @@ def goodbye(record: CallRecord, figures: CallFigures, farewell: HeardFarewell, *
     for after_ms in figures.values.get("open_after_goodbye_ms", ()):
         text.append(f", hung up {after_ms:.0f} ms after it")
     return text
-
-
-def _clock(ms: Ms) -> str:
-    return f"{ms // 60_000}:{ms // 1000 % 60:02}"
 
 
 # --- the figures ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
+from callwright.cli.printing import clock
 from callwright.measure.hold import cost_usd
 from callwright.measure.outcome import seconds
 
@@ -57,10 +58,10 @@ def who_spoke(far: FarSide | None, at_ms: Ms) -> str:
 
 def hold(record: CallRecord, far: FarSide, figures: CallFigures) -> Iterator[Text]:
     """Phases, keys, the waiting, what it costs, and the result, one below the other."""
-    phases = ", ".join(f"{_clock(phase.start_ms)} {phase.name}" for phase in far.phases)
+    phases = ", ".join(f"{clock(phase.start_ms)} {phase.name}" for phase in far.phases)
     yield Text.assemble(("line    ", "dim"), phases)
     if record.hold:
-        believed = ", ".join(f"{_clock(each.since_ms)} {each.phase}" for each in record.hold.phases)
+        believed = ", ".join(f"{clock(each.since_ms)} {each.phase}" for each in record.hold.phases)
         yield Text.assemble(("client  ", "dim"), believed)
     yield Text.assemble(("keys    ", "dim"), _keys(far, figures))
     yield Text.assemble(("hold    ", "dim"), waiting(far))
@@ -92,7 +93,3 @@ def waiting(far: FarSide) -> Text:
     if answered_ms is None:
         return text.append("a person reached and not answered", style="red")
     return text.append(f"the person answered after {seconds(answered_ms)}")
-
-
-def _clock(ms: Ms) -> str:
-    return f"{ms // 60_000}:{ms // 1000 % 60:02}"
