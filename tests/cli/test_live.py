@@ -386,18 +386,18 @@ def test_a_server_that_says_when_to_come_again_is_taken_at_its_word(told_s: floa
 
 
 @pytest.mark.parametrize(
-    "problem",
+    ("problem", "told"),
     [
-        ConnectionFailed("no answer"),
-        ConnectionFailed("HTTP 503", status=503),
-        ConnectionFailed("HTTP 404", status=404, is_final=True),
+        (ConnectionFailed("no answer; is it up?"), "no answer; is it up?"),
+        (ConnectionFailed("HTTP 503", status=503), "HTTP 503;"),
+        (ConnectionFailed("HTTP 404", status=404, is_final=True), "HTTP 404;"),
     ],
 )
-def test_nothing_else_is_waited_for_and_it_is_told_what_looks_closer(problem: ConnectionFailed) -> None:
+def test_nothing_else_is_waited_for_and_it_is_told_what_looks_closer(problem: ConnectionFailed, told: str) -> None:
     patience = Patience(print)
     with pytest.raises(ConnectionFailed) as raised:
         patience.pause_s(plan_of(), 1, problem)
-    assert str(raised.value) == f"{problem}; callwright check --server {NOWHERE} looks closer"
+    assert str(raised.value) == f"{told} callwright check --server {NOWHERE} looks closer"
     assert (raised.value.status, raised.value.is_final) == (problem.status, problem.is_final)
     assert patience.refusal is None
     assert patience.pause_s(plan_of(), 1, UsageError("HTTP 429")) is None
@@ -408,7 +408,7 @@ def test_a_call_that_cannot_connect_names_the_check_that_tries_the_same() -> Non
     result = callwright("call", "check-in", "--server", url, "--dialect", "openai", "--quiet")
     assert (result.exit_code, result.stdout) == (1, "")
     assert "cannot connect (" in result.stderr
-    assert result.stderr.endswith(f"; callwright check --server {url} --dialect openai looks closer\n")
+    assert result.stderr.endswith(f"up there? callwright check --server {url} --dialect openai looks closer\n")
 
 
 @pytest.mark.parametrize("status", [401, 403])

@@ -54,7 +54,7 @@ class Patience:
             self.refusal = ConnectionFailed(told, is_final=True, status=problem.status)
             raise self.refusal
         if problem.status != NO_ROOM:
-            told = f"{problem}; {plan.live.look()}"
+            told = f"{problem}{'' if str(problem).endswith('?') else ';'} {plan.live.look()}"
             raise ConnectionFailed(told, is_final=problem.is_final, status=problem.status) from problem
         name, call = f"{plan.scenario.name} seed {seed}", plan.replay(seed)
         tries, waited_s = self._tries.get(call, 0), self._waited_s.get(call, 0.0)
