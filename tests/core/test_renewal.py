@@ -172,6 +172,52 @@ def test_what_an_old_session_knew_is_cut_without_asking_the_new_one():
     assert call.heard()[A][1] == "estimated"
 
 
+def playing() -> Call:
+    """3 s of a reply, all of which came in the first second; 0.5 s later its session is lost."""
+    call = Call()
+    says(call, 0, U1, "Go on.")
+    call.at(900, on.ResponseStarted(R1))
+    for _ in range(15):
+        call.at(1_000, audio(R1, A, 200))
+    call.at(1_100, on.ReplyWritten(R1, A, TEN_WORDS), ended(R1))
+    call.at(1_500, BROKEN)
+    return call
+
+
+def test_a_reply_that_plays_on_is_carried_behind_the_rest_as_it_was_heard():
+    """The caller may talk over it: then the new session keeps no word that nobody heard."""
+    for at_ms, heard in ((2_500, "one two three four"), (9_000, TEN_WORDS)):
+        call = playing()
+        assert told(taken(call, 1_750)) == [("caller", "Go on.")]
+        commands = call.at(at_ms, on.SpeechStarted(U2, at_ms - 1_750))
+        assert call.heard()[A][0] == heard
+        assert [told([each]) for each in call.done(do.CarryMessage)][1:] == [[("agent", heard)]]
+        assert bool(told(commands)) == (heard != TEN_WORDS), "at the cut, or when it was played out"
+
+
+def test_where_no_item_is_taken_what_was_heard_is_told_in_another_summary():
+    call = playing()
+    taken(call, 1_750)
+    (message,) = call.done(do.CarryMessage)
+    (summary,) = [each for each in call.refuse(message) if isinstance(each, do.ConfigureSession)]
+    assert f"agent: {TEN_WORDS}" in summary.more
+    commands = call.at(2_500, on.SpeechStarted(U2, 750))
+    (again,) = [each for each in commands if isinstance(each, do.ConfigureSession)]
+    assert again.more.endswith("agent: one two three four")
+    call.at(9_000, on.SpeechStopped(U2, 1_000))
+    assert call.done(do.ConfigureSession)[-1] is again
+
+
+def test_a_summary_that_tells_what_was_heard_is_not_told_again():
+    call = playing()
+    taken(call, 1_750)
+    (message,) = call.done(do.CarryMessage)
+    call.refuse(message)
+    count = len(call.done(do.ConfigureSession))
+    call.at(9_000)
+    assert len(call.done(do.ConfigureSession)) == count
+
+
 def test_c110_a_tool_that_runs_on_is_answered_in_the_session_that_was_told_of_its_call():
     call = Call()
     says(call, 1_000, U1, "Look it up.")

@@ -9,7 +9,21 @@ import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.core.drive import CANCELLED, EVERYTHING, R1, RATE_HZ, TEN_WORDS, A, B, ended, plan, speaks
+from tests.core.drive import (
+    CANCELLED,
+    EVERYTHING,
+    K1,
+    R1,
+    RATE_HZ,
+    TEN_WORDS,
+    A,
+    B,
+    called,
+    ended,
+    finished,
+    plan,
+    speaks,
+)
 from tests.core.machines import written_rows
 
 from callwright.core import commands as do
@@ -211,14 +225,85 @@ def test_nobody_is_told_of_a_reply_whose_session_is_gone() -> None:
     assert (turn.heard, turn.source) == ("one two three", Source.ALIGNED)
 
 
-@pytest.mark.parametrize("is_whole", [True, False])
-def test_another_session_is_told_what_the_voice_goes_on_to_say(is_whole: bool) -> None:
+# --- from one session to the next
+
+
+def carried(call: Call) -> list[tuple[Ms, str]]:
+    """What other sessions are told that the agent has said, and when."""
+    return [(at_ms, each.text) for at_ms, each in call.commands if isinstance(each, do.CarryMessage)]
+
+
+def lost(*events: on.Event) -> Call:
+    """A reply of ten words in 2 s was written whole, then its session was lost, and the next one is there."""
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), on.ReplyWritten(R1, A, TEN_WORDS), *events)
+    call.at(10, ended(R1), on.ModelClosed(1006, ""))
+    call.at(20, on.ModelConnected(), on.SessionReady(), on.UplinkResumed(10, 0))
+    return call
+
+
+@pytest.mark.parametrize("can", [TELLS, REPLACES, Can(0)], ids=["polyai", "openai", "plain"])
+def test_another_session_keeps_no_word_that_nobody_heard_of_a_reply_that_was_talked_over(can: Can) -> None:
+    call = Call(can)
+    call.at(0, on.ResponseStarted(R1), on.ReplyWritten(R1, A, TEN_WORDS), *call.voiced(TEN_WORDS), ended(R1))
+    call.at(10, on.ModelClosed(1006, ""))
+    call.at(20, on.ModelConnected(), on.SessionReady(), on.UplinkResumed(10, 0))
+    assert carried(call) == []
+    call.at(700, speaks())
+    call.at(9_000, on.TimerFired())
+    assert carried(call) == [(700, "one two three")]
+
+
+def test_another_session_is_told_of_a_reply_that_is_heard_whole_once_it_was() -> None:
+    call = lost(*Call().voiced(TEN_WORDS))
+    call.at(9_000, on.TimerFired())
+    ((at_ms, text),) = carried(call)
+    assert (at_ms >= 2_000, text) == (True, TEN_WORDS)
+
+
+def test_a_reply_of_which_the_voice_makes_more_than_the_line_has_played_is_not_through() -> None:
+    call = lost(*Call().voiced("one two three"))
+    call.at(1_000, on.TimerFired())
+    assert carried(call) == []
+    call.at(1_010, *call.voiced(TEN_WORDS)[6:])
+    call.at(9_000, on.TimerFired())
+    assert [text for _, text in carried(call)] == [TEN_WORDS]
+
+
+def test_a_reply_that_the_voice_had_not_begun_when_the_session_was_lost_is_told_as_well() -> None:
+    call = lost()
+    call.at(500, *call.voiced(TEN_WORDS))
+    assert carried(call) == []
+    call.at(9_000, on.TimerFired())
+    assert [text for _, text in carried(call)] == [TEN_WORDS]
+
+
+def test_another_session_is_told_how_far_a_voice_came_that_failed() -> None:
+    call = lost(*Call().voiced("one two three"))
+    call.at(300, on.VoiceFailed(R1, A, "it raised"))
+    call.at(9_000, on.TimerFired())
+    assert [text for _, text in carried(call)] == ["one two three"]
+
+
+def test_a_model_that_is_asked_for_a_reply_knows_what_the_caller_is_being_told() -> None:
+    call = Call()
+    call.at(0, on.ResponseStarted(R1), called(K1), on.ReplyWritten(R1, A, TEN_WORDS), *call.voiced(TEN_WORDS))
+    call.at(10, ended(R1), on.ModelClosed(1006, ""))
+    call.at(20, on.ModelConnected(), on.SessionReady(), on.UplinkResumed(10, 0))
+    assert carried(call) == []
+    commands = [type(each) for each in call.at(300, finished(K1))]
+    assert commands.index(do.CarryMessage) < commands.index(do.RequestReply)
+    call.at(9_000, on.TimerFired())
+    assert carried(call) == [(300, TEN_WORDS)]
+
+
+def test_another_session_is_told_at_once_of_a_reply_that_broke_off_and_asked_to_go_on() -> None:
     call = Call()
     call.at(0, on.ResponseStarted(R1), on.ReplyWritten(R1, A, TEN_WORDS), *call.voiced("one two three", word_ms=100))
-    call.at(10, *[ended(R1)] * is_whole, on.ModelClosed(1006, ""))
+    call.at(10, on.ModelClosed(1006, ""))
     call.at(20, on.ModelConnected(), on.SessionReady())
-    (carried,) = call.of(do.CarryMessage)
-    assert carried.text == (TEN_WORDS if is_whole else "one two three")
+    assert carried(call) == [(20, "one two three")]
+    assert len(call.of(do.RequestReply)) == 1
 
 
 @pytest.mark.parametrize("can", [EVERYTHING, Can(0)])

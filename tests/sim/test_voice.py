@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,12 +16,13 @@ from tests.sim.server.driving import speech
 
 import callwright as cw
 from callwright.cli.options import Setup
-from callwright.cli.plan import make_plan
+from callwright.cli.plan import ROOTS, make_plan
 from callwright.cli.playing import Played, play_one
 from callwright.errors import UsageError
 from callwright.runtime.masked import mask_trace, without_words
 from callwright.runtime.replay import Outcome, replay
 from callwright.sim.models import Clip
+from callwright.sim.scenario import find_scenarios, load_scenario
 from callwright.sim.server.speaking import render
 from callwright.sim.vloop import run_virtual
 from callwright.sim.voice import FIRST_MS, RecordedVoice
@@ -124,6 +126,17 @@ def test_on_openai_no_word_too_many_stays_in_history() -> None:
     assert [failure.name for failure in call.run.verdict.failed] == ["heard_error_ms"]  # told in words, not in ms
     assert call.run.figures.values["unheard_words_in_history"] == (0,)
     assert call.run.figures.values["heard_words_missing"] == (0,)
+
+
+@pytest.mark.parametrize("dialect", ["polyai", "openai", "plain"])
+def test_a_model_goes_on_where_the_ear_left_off_though_the_connection_broke_meanwhile(dialect: str) -> None:
+    """It breaks while a reply is said that was written whole, and then the caller talks over it."""
+    check_in = load_scenario(find_scenarios(ROOTS)["check-in"])
+    breaks = replace(check_in, connection=replace(check_in.connection, drops_at_ms=(10_500,)))
+    record = play(breaks, 1, options=Options(voice="own", dialect=dialect))
+    long, _, rest = [turn for turn in record.turns if turn.speaker == "agent"]
+    assert long.cut_ms is not None
+    assert rest.heard == f"Sure, as I was saying. {long.written.removeprefix(long.heard).strip()}"
 
 
 def test_a_server_that_is_not_told_keeps_what_nobody_heard() -> None:

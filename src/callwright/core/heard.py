@@ -190,6 +190,7 @@ class HeardRecord:
         """Our own voice has not said all of a reply."""
         self.reply(item_id)
         self._replies[item_id].has_unsaid_rest = True
+        self.changes += 1
 
     def unheard(self, item_id: ItemId, now_ms: Ms) -> None:
         """Nothing of a reply will ever be heard; no effect on one of which that is known."""
@@ -260,6 +261,17 @@ class HeardRecord:
             reply.retrieved, reply.source = text, Source.RETRIEVED
         else:
             reply.retrieved, reply.source = text if is_cut and is_plausible else None, Source.ESTIMATED
+
+    def is_through(self, item_id: ItemId) -> bool:
+        """Whether nothing more will be heard of a reply.
+
+        One of which all that came was played, and that lacks words, may still be gone on with by our own voice.
+        """
+        reply = self._replies[item_id]
+        if reply.state is not Hearing.SETTLED:
+            return False
+        is_whole = reply.source is Source.WHOLE and reply.audio_ms is not None and not reply.has_unsaid_rest
+        return not (is_whole and _lacks_words(reply, reply.audio_ms or 0))
 
     def next_deadline_ms(self) -> Ms | None:
         """When a heard text that the server was asked for is estimated instead."""

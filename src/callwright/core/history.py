@@ -2,6 +2,15 @@
 
 Owns the tool calls with their outputs and where the notes of the record stand; the words are those of ``heard``. A call
 and its output go together.
+
+What will have been heard of a reply that is still being said is not known: the caller may talk over it. It is told
+behind the rest, once that is known, or as far as it will be heard when the model is asked for a reply before.
+
+```
+old session  ▓▓▓▓▓▓▓▓│ lost
+line         ▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒▒│ played out, or cut
+new session            │ the rest │ what was heard of the reply
+```
 """
 
 from __future__ import annotations
@@ -48,6 +57,10 @@ class History:
         self._outputs = outputs
         self._notice = notice
         self._calls: dict[ItemId, ToolCalled] = {}
+        self._open: dict[ItemId, str] = {}
+        """Replies that were being said when the session was told of the call, with what it was told of each."""
+        self._looked: tuple[int, bool] | None = None
+        """At which change of the record it was looked last what was heard of them, and whether that was pressing."""
 
     def preface(self) -> str:
         """What the instructions of another session end with."""
@@ -64,12 +77,24 @@ class History:
         """What may be said of an operation stands in history from here on."""
         self._heard.stands(_place_of(op_id))
 
-    def items(self, facts: Mapping[str, FactChanged], next_id: Callable[[], EventId]) -> list[Request]:
-        """The requests that tell a new session of the call, in order; ``facts`` are the operations it is told of."""
+    def items(
+        self, facts: Mapping[str, FactChanged], next_id: Callable[[], EventId], *, holds: bool = True
+    ) -> list[Request]:
+        """The requests that tell a new session of the call, in order; ``facts`` are the operations it is told of.
+
+        ``holds`` leaves out replies that are still being said: ``late`` has them. Without it they are among the items
+        as far as they will be heard, and ``is_outdated`` once something else was.
+        """
         turns = {turn.item_id: turn for turn in self._heard.turns()}
+        self._open = {each: "" for each, turn in turns.items() if self._is_open(turn)}
+        self._looked = None
+        if not holds:
+            self._open = {each: self._said(turns[each]) for each in self._open}
         notes = {_place_of(op_id): note_of(fact) for op_id, fact in facts.items()}
         items: list[Request] = []
         for item_id in self._heard.order():
+            if item_id in self._open and holds:
+                continue
             if item_id in turns and (said := self._said(turns[item_id])):
                 turn = turns[item_id]
                 items.append(CarryMessage(next_id(), item_id, turn.speaker.value, said))
@@ -83,6 +108,34 @@ class History:
         latest = items[-ITEMS_MAX:]
         return latest[1:] if latest and isinstance(latest[0], PostToolOutput) else latest
 
+    def late(self, next_id: Callable[[], EventId], *, is_pressing: bool) -> list[Request]:
+        """The requests that tell of replies of which it has become known what was heard.
+
+        ``is_pressing`` says that the caller speaks, or that the model is asked for a reply: what stands in history
+        then comes before that.
+        """
+        if not self._has_news(is_pressing=is_pressing):
+            return []
+        carried: list[Request] = []
+        for turn in self._heard.turns():
+            if turn.item_id not in self._open or not (is_pressing or self._heard.is_through(turn.item_id)):
+                continue
+            said = self._said(turn)
+            if said or self._heard.is_through(turn.item_id):
+                del self._open[turn.item_id]
+            if said:
+                carried.append(CarryMessage(next_id(), turn.item_id, turn.speaker.value, said))
+        return carried
+
+    def is_outdated(self) -> bool:
+        """Whether something else was heard than was told, without ``holds``, of a reply that was being said."""
+        if not self._has_news(is_pressing=False):
+            return False
+        through = [each for each in self._open if self._heard.is_through(each)]
+        heard = {turn.item_id: turn.heard for turn in self._heard.turns()}
+        outdated = [each for each in through if self._open.pop(each) != heard[each]]
+        return bool(outdated)
+
     def summary(self, items: list[Request], event_id: EventId) -> ConfigureSession:
         """The configuration of a session that is told the end of all this in a few words."""
         told = items[-SUMMARY_MAX:]
@@ -90,6 +143,13 @@ class History:
         about = tuple(item.item_id for item in told if isinstance(item, CarryMessage))
         calls = tuple(item.tool_call_id for item in told if isinstance(item, (CarryCall, PostToolOutput)))
         return ConfigureSession(event_id, "\n".join([self.preface(), SO_FAR, *lines]), (*about, *calls))
+
+    def _has_news(self, *, is_pressing: bool) -> bool:
+        looked, self._looked = self._looked, (self._heard.changes, is_pressing)
+        return bool(self._open) and looked != self._looked
+
+    def _is_open(self, turn: Turn) -> bool:
+        return turn.speaker is Speaker.AGENT and not self._heard.is_through(turn.item_id)
 
     def _said(self, turn: Turn) -> str:
         if turn.speaker is Speaker.CALLER or turn.item_id not in self._playout.live():

@@ -33,7 +33,7 @@ from callwright.core.playout import Playout
 from callwright.core.toolcalls import ToolCalls
 from callwright.core.turns import SPEAKING, Floor, Turns
 from callwright.core.unheard import Unheard
-from callwright.ids import Ms
+from callwright.ids import EventId, Ms
 
 
 class Renewal:
@@ -98,7 +98,7 @@ class Renewal:
         elif self.handover.form is Form.REPLAY:
             self._out.request(do.ConfigureSession(event_id, self._history.preface()))
         else:
-            self._out.request(self._history.summary(self._items(), event_id))
+            self._summarise(event_id)
 
     def ready(self, now_ms: Ms) -> None:
         """The session took its configuration, or took one again."""
@@ -130,7 +130,23 @@ class Renewal:
         is_history = isinstance(request, (do.CarryMessage, do.CarryCall, do.PostToolOutput))
         if is_history and self.handover.is_proving and self.handover.form is Form.REPLAY:
             self.handover.item_refused()
-            self._out.request(self._history.summary(self._items(), self._out.next_id()))
+            self._summarise()
+
+    def tell(self) -> None:
+        """Tell the session what was heard of replies that were being said when it was told of the call.
+
+        Where it is the server that takes no items, in another summary.
+        """
+        if self._pickup.stage is not Stage.READY:
+            return
+        if self.handover.form is Form.REPLAY:
+            is_pressing = self._turns.floor in SPEAKING or self._turns.may_ask()
+            late = self._history.late(self._out.next_id, is_pressing=is_pressing)
+            self._gap.items += len(late)
+            for request in late:
+                self._out.request(request)
+        elif self._history.is_outdated():
+            self._summarise()
 
     # --- a session ends
 
@@ -198,14 +214,18 @@ class Renewal:
 
     # --- from one to the next
 
-    def _items(self) -> list[do.Request]:
+    def _summarise(self, event_id: EventId | None = None) -> None:
+        items = self._items(holds=False)
+        self._out.request(self._history.summary(items, event_id or self._out.next_id()))
+
+    def _items(self, *, holds: bool) -> list[do.Request]:
         now = self._asking.telling.known()
         told = {op_id: fact for op_id, fact in now.items() if self._known.get(op_id) == fact}
-        return self._history.items(told, self._out.next_id)
+        return self._history.items(told, self._out.next_id, holds=holds)
 
     def _restore(self) -> None:
         waiting = self._out.session_back()
-        items = self._items() if self.handover.form is Form.REPLAY else []
+        items = self._items(holds=True) if self.handover.form is Form.REPLAY else []
         self._gap.items = len(items)
         for request in (*items, *waiting):
             self._out.request(request)

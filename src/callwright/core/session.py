@@ -323,6 +323,7 @@ class Session:
         is_model_there = self.pickup.stage is Stage.READY
         if is_model_there and self.turns.is_reply_wanted:
             self.leave.withdraw(Withdrawal.RESULT, now_ms)
+        self.renewal.tell()
         if is_model_there and self._ask(now_ms):
             return
         self.renewal.look(now_ms)
