@@ -12,6 +12,7 @@ from tests.runtime.refunds import EFFECT, PARTY, Shop, refund
 from tests.runtime.refunds import desk as refunds
 
 import callwright as cw
+from callwright.core.ports import ModelConnection, ModelSink
 from callwright.ids import Ms
 from callwright.runtime.call import Call
 from callwright.sim.caller import Anchor, ScriptedCaller, Step, Trigger
@@ -98,3 +99,27 @@ def test_c113_both_sides_are_closed_within_a_second_and_nothing_is_left(how: str
     result = run_virtual(take())
     assert (result and result.ending.by) == end.by
     assert shop.effects == ([EFFECT] if under_way == "an action" else [])
+
+
+class Clings:
+    """Does not give up connecting when it is told to."""
+
+    async def connect(self, sink: ModelSink) -> ModelConnection:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(60)
+        raise cw.ConnectionFailed("no answer")
+
+
+def test_a_call_that_is_cancelled_while_it_lets_go_of_a_connection_is_cancelled() -> None:
+    async def go() -> None:
+        line = SimulatedLine(PHONE, ScriptedCaller([Step(Trigger(Anchor.PICKUP, ENDS_MS), None)], {}, 8_000))
+        task = asyncio.get_running_loop().create_task(cw.run(desk, line, connector=Clings()))
+        await asyncio.sleep((ENDS_MS + OVER_MS) / 1000)
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_virtual(go())

@@ -7,7 +7,6 @@ anything about the call.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping
 from functools import partial
 from typing import Final, Protocol
@@ -195,13 +194,14 @@ class ModelSide:
 
     async def close(self) -> None:
         """End the connection, and the opening of one; idempotent."""
-        if self._connecting:
-            self._connecting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await self._connecting
-        if self._connection:
-            await self._connection.close()
-        self._ended()
+        try:
+            if self._connecting:
+                self._connecting.cancel()
+                await asyncio.gather(self._connecting, return_exceptions=True)
+        finally:
+            if self._connection:
+                await self._connection.close()
+            self._ended()
 
     def unknown(self) -> dict[str, int]:
         """What of the server's messages was passed over, and how often."""
