@@ -13,6 +13,7 @@ from tests.core.drive import (
     U1,
     U2,
     A,
+    B,
     Call,
     audio,
     called,
@@ -193,6 +194,22 @@ def test_a_reply_that_plays_on_is_carried_behind_the_rest_as_it_was_heard():
         assert call.heard()[A][0] == heard
         assert [told([each]) for each in call.done(do.CarryMessage)][1:] == [[("agent", heard)]]
         assert bool(told(commands)) == (heard != TEN_WORDS), "at the cut, or when it was played out"
+
+
+def test_a_reply_that_broke_off_long_ago_stands_where_it_stood():
+    """Nobody says its rest any more, although it lacks words."""
+    call = Call()
+    says(call, 0, U1, "What is there?")
+    call.at(900, on.ResponseStarted(R1), audio(R1, A, 500), on.ReplyWritten(R1, A, TEN_WORDS))
+    call.at(1_000, BROKEN)
+    taken(call, 1_250)
+    says(call, 2_000, U2, "And?")
+    call.reply(R2, B, 3_000, "one two")
+    call.at(6_000, BROKEN)
+    (first, broken, *rest) = told(taken(call, 6_250))
+    assert (first, broken) == (("caller", "What is there?"), ("agent", call.heard()[A][0]))
+    assert call.heard()[A] == ("one", "estimated")
+    assert rest == [("caller", "And?"), ("agent", "one two")]
 
 
 def test_where_no_item_is_taken_what_was_heard_is_told_in_another_summary():

@@ -24,7 +24,7 @@ from callwright.core.heard import HeardRecord
 from callwright.core.notes import note_of
 from callwright.core.notice import Notice
 from callwright.core.playout import Playout
-from callwright.core.transcript import Speaker, Turn
+from callwright.core.transcript import Source, Speaker, Turn
 from callwright.ids import EventId, ItemId, ToolCallId
 
 ITEMS_MAX = 256
@@ -86,7 +86,7 @@ class History:
         as far as they will be heard, and ``is_outdated`` once something else was.
         """
         turns = {turn.item_id: turn for turn in self._heard.turns()}
-        self._open = {each: "" for each, turn in turns.items() if self._is_open(turn)}
+        self._open = dict.fromkeys(self._being_said(), "")
         self._looked = None
         if not holds:
             self._open = {each: self._said(turns[each]) for each in self._open}
@@ -148,8 +148,16 @@ class History:
         looked, self._looked = self._looked, (self._heard.changes, is_pressing)
         return bool(self._open) and looked != self._looked
 
-    def _is_open(self, turn: Turn) -> bool:
-        return turn.speaker is Speaker.AGENT and not self._heard.is_through(turn.item_id)
+    def _being_said(self) -> list[ItemId]:
+        """The replies that more may be heard of; of those that lack words, only what stands last is gone on with."""
+        found: list[ItemId] = []
+        is_last = True
+        for turn in reversed(self._heard.turns()):
+            is_open = turn.speaker is Speaker.AGENT and not self._heard.is_through(turn.item_id)
+            is_last = is_last and is_open
+            if is_last or (is_open and turn.source is Source.PENDING):
+                found.append(turn.item_id)
+        return found
 
     def _said(self, turn: Turn) -> str:
         if turn.speaker is Speaker.CALLER or turn.item_id not in self._playout.live():
