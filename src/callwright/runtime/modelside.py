@@ -195,7 +195,7 @@ class ModelSide:
     async def close(self) -> None:
         """End the connection, and the opening of one; idempotent."""
         try:
-            if self._connecting:
+            if self._connecting and not self._connecting.done():
                 self._connecting.cancel()
                 await asyncio.gather(self._connecting, return_exceptions=True)
         finally:
