@@ -120,11 +120,3 @@ def test_late_audio_and_an_end_within_the_latency_are_survived():
     (turn,) = session.transcript()
     assert (turn.source, turn.cut_ms) == (Source.ESTIMATED, 400)
     assert not [command for command in session.commands() if isinstance(command, do.NoteAnomaly)]
-
-
-def test_an_estimate_counts_the_digits_of_a_number_as_words_to_be_spoken():
-    from callwright.core.estimate import estimate
-    from callwright.core.playout import Cut
-
-    text = "your number is 48219377 and check in is at three"
-    assert estimate(text, Cut(A, 2_500, 3_000, is_complete=False)) == "your number is"

@@ -31,7 +31,7 @@ FAST_LETTERS_PER_S = 18
 _SHORT_LETTERS = 8  # a short reply may be faster than a long one can be
 
 
-def is_short(written: str, audio_ms: Ms) -> bool:
+def is_too_short(audio_ms: Ms, written: str) -> bool:
     """Whether this much audio cannot hold the text, however fast it was spoken."""
     return _letters(written) - _SHORT_LETTERS > audio_ms * FAST_LETTERS_PER_S // 1000
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from callwright.core.estimate import aligned, estimate, is_short
+from callwright.core.estimate import aligned, estimate, is_too_short
 from callwright.core.grounding import Grounds
 from callwright.core.playout import Cut
 from callwright.core.table import Table
@@ -310,7 +310,7 @@ class HeardRecord:
         """The text of a reply of which the line still plays what came, ``received_ms``, once it is through with it."""
         reply = self._replies[item_id]
         is_said_on = bool(reply.voiced) and not reply.has_unsaid_rest  # our own voice needs no server
-        if is_said_on or not is_short(reply.written, received_ms):
+        if is_said_on or not is_too_short(received_ms, reply.written):
             return reply.written
         return _said_by(reply, Cut(item_id, received_ms, received_ms, is_complete=False))
 
@@ -373,4 +373,4 @@ def _by_our_own_account(reply: _Reply) -> Source:
 def _lacks_words(reply: _Reply, audio_ms: Ms) -> bool:
     """Whether the audio does not hold all of the text."""
     told = reply.voiced[-1][0] if reply.voiced else 0
-    return reply.has_unsaid_rest or (told < len(reply.written.split()) and is_short(reply.written, audio_ms))
+    return reply.has_unsaid_rest or (told < len(reply.written.split()) and is_too_short(audio_ms, reply.written))

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from callwright.core.estimate import is_short
+from callwright.core.estimate import is_too_short
 from callwright.declare.voice import check_declared
 from callwright.ids import ItemId
 from callwright.runtime.voicedtext import SAMPLE_BYTES, VoicedText, kind_of, letters_of, said_of
@@ -59,7 +59,7 @@ class _Trial:
                 is_believed = voiced.told(known.text, len(known.audio), self.voice.rate_hz) is not None and is_believed
         made_bytes, audio_ms = voiced.made_bytes, voiced.made_ms(self.voice.rate_hz)
         assert made_bytes % SAMPLE_BYTES == 0, f"a text ends in whole samples: {text!r} has {made_bytes} bytes"
-        assert not is_short(text, audio_ms), f"all of a text is said: {text!r} has {audio_ms} ms of audio"
+        assert not is_too_short(audio_ms, text), f"all of a text is said: {text!r} has {audio_ms} ms of audio"
         is_right = not words or (is_believed and _plain(" ".join(words)) == _plain(text))
         assert is_right, (
             f"the words of the pieces are those of the text, whole and in order, with their audio: {text!r} was "
