@@ -66,12 +66,13 @@ def running(server: AbstractAsyncContextManager[Value]) -> Iterator[Value]:
 
 
 async def ended(server: AbstractAsyncContextManager[object]) -> None:
-    """End a server, and wait until nothing of its connections is left."""
+    """End a server, and wait until nothing of its connections is left: one that was just accepted begins later."""
     await server.__aexit__(None, None, None)
-    while tasks := [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]:
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for _ in range(TURNS_TO_CLOSE):
-        await asyncio.sleep(0)
+    idle = 0
+    while idle < TURNS_TO_CLOSE:
+        tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        await asyncio.gather(*tasks, asyncio.sleep(0), return_exceptions=True)
+        idle = 0 if tasks else idle + 1
 
 
 def opens(*then: bytes) -> Serve:

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ PROVIDERS = {each.name: each for each in (POLYAI, OPENAI)}
 PLACE = pytest.StashKey[Path]()
 
 _begun: list[subprocess.Popen[bytes]] = []
-"""Kept to the end of this process: whoever waits for them may be another one."""
+"""What this process began; whoever waits for the calls may be another one."""
 
 
 class Playing:
@@ -84,6 +85,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     config.stash[PLACE] = Path(tempfile.gettempdir()) / f"callwright-live-{run}"
     if (names := _wanted(session.items, LOCAL)) and not config.option.collectonly:
         Playing(config.stash[PLACE], LOCAL).begin(names)
+
+
+def pytest_sessionfinish(exitstatus: int) -> None:
+    """Whoever began calls waits for their end, or ends them where the run was interrupted."""
+    for player in _begun:
+        if exitstatus == pytest.ExitCode.INTERRUPTED:
+            player.send_signal(signal.SIGINT)
+        player.wait()
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ import os
 import secrets
 import subprocess
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -30,6 +32,8 @@ LOCAL: Final = "local"
 SEED: Final = 1
 HOLD_S: Final = 2
 """How long the call on hold waits: the waiting itself is tested in virtual time."""
+LOOK_S: Final = 0.01
+"""How often it is looked how late the process is."""
 SCENARIOS: Final = (
     "check-in",
     "booking",
@@ -43,6 +47,30 @@ SCENARIOS: Final = (
 )
 
 
+class Lateness:
+    """How late this process came to run at worst, while it played: another one had the machine."""
+
+    def __init__(self) -> None:
+        self.ms = 0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> Lateness:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        due_s = time.monotonic() + LOOK_S
+        while not self._is_over.wait(LOOK_S):
+            now_s = time.monotonic()
+            self.ms = max(self.ms, round((now_s - due_s) * 1000))
+            due_s = now_s + LOOK_S
+
+
 def main(server: str, file: Path, names: Sequence[str]) -> None:
     with ExitStack() as ends:
         if server == LOCAL:
@@ -52,8 +80,9 @@ def main(server: str, file: Path, names: Sequence[str]) -> None:
         else:
             plans = [_plan(name, server) for name in names]
         at_once = len(plans) if server == LOCAL else LIVE_CALLS
-        played = list(play_waiting(plans, SEED, at_once, told_on_stderr(quiet=False)))
-    outcomes = {name: _outcome(each) for name, each in zip(names, played, strict=True)}
+        with Lateness() as lateness:
+            played = list(play_waiting(plans, SEED, at_once, told_on_stderr(quiet=False)))
+    outcomes = {name: {**_outcome(each), "late_ms": lateness.ms} for name, each in zip(names, played, strict=True)}
     file.write_text(json.dumps(outcomes), "utf-8")
 
 

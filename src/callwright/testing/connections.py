@@ -237,6 +237,9 @@ async def raw_server(serve: Serve) -> AsyncIterator[str]:
     try:
         yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/realtime"
     finally:
+        for listening in server.sockets:  # asyncio never closes what was accepted and has no transport at the close
+            asyncio.get_running_loop().remove_reader(listening.fileno())
+        await asyncio.sleep(0)
         server.close()
         for job in jobs:
             if job is not None:
