@@ -92,7 +92,11 @@ def test_an_operation_is_shown_whole_by_the_beginning_of_its_id_and_without_a_se
     assert all(secret not in f"{shown} {plain}" for secret in ("tok_visa", "provider_key"))
 
 
-def test_instants_are_times_where_people_read_them_and_milliseconds_in_json(file: Path) -> None:
+@pytest.mark.parametrize("columns", ["70", "80", "120"])
+def test_instants_are_times_where_people_read_them_and_milliseconds_in_json(
+    file: Path, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
     (shown,) = rows(file, "show", OP_ID)
     at = datetime.fromtimestamp(shown["event"][0]["at_ms"] / 1000, UTC)
     plain = called(file, "show", OP_ID).output

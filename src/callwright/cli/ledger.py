@@ -272,7 +272,8 @@ def _show(rows: Sequence[Row], asked: Asked, title: str) -> None:
         return
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in rows[0]:
-        table.add_column(name.replace(_INSTANT, "at (UTC)"), overflow="fold")
+        is_instant = name.endswith(_INSTANT)
+        table.add_column(name.replace(_INSTANT, "at (UTC)"), overflow="fold", no_wrap=is_instant)
     for row in rows:
         table.add_row(*(_cell(name, value) for name, value in row.items()))
     Console(highlight=False, emoji=False, markup=False, soft_wrap=False).print(table)
