@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, contextmanager, suppress
 from email.utils import formatdate
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -252,9 +252,13 @@ def test_a_certificate_counts_if_it_is_known_here(here: Path, monkeypatch: pytes
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(here / "cert.pem", here / "key.pem")
 
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer), suppress(ConnectionError, asyncio.IncompleteReadError):
+            await answers(401)(reader, writer)
+
     @asynccontextmanager
     async def server() -> AsyncIterator[str]:
-        async with await asyncio.start_server(answers(401), "localhost", 0, ssl=context) as listening:
+        async with await asyncio.start_server(refuse, "localhost", 0, ssl=context) as listening:
             yield f"wss://localhost:{listening.sockets[0].getsockname()[1]}/v1/realtime"
 
     monkeypatch.setenv("POLY_API_KEY", KEY)

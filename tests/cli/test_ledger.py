@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -149,7 +150,7 @@ def test_what_was_wanted_too_late_is_a_problem_until_somebody_has_seen_to_it(fil
 
 
 def test_a_record_that_does_not_agree_exits_with_1_and_says_why(file: Path) -> None:
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db, db:
         db.execute("UPDATE operation SET state = 'confirmed', state_version = 9")
     result = called(file, "problems")
     assert result.exit_code == 1
@@ -216,6 +217,6 @@ def test_a_provider_whose_module_cannot_be_imported_is_wrong_use(
 
 def test_what_is_written_in_the_record_is_shown_as_it_is(file: Path) -> None:
     """No order's name is markup, or a little picture."""
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db, db:
         db.execute("UPDATE operation SET slot = '[/]', party = ':x:'")
     assert all(name in called(file, "list").output for name in ("[/]", ":x:"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -155,9 +156,10 @@ def test_a_process_that_dies_in_the_call_is_followed_by_one_that_knows(point: st
     async def go() -> Taken:
         life = Life([Crash(point, 1, 0)])
         adapter = shop.provider.adapter()
-        first = Ledger(MortalStore(SQLiteStore(file), life), [adapter], clock=now_ms, crash_at=life.crash_at)
-        async with first:
-            await hung_up(first, 2_000)
+        with closing(SQLiteStore(file)) as left_behind:  # by the dead process, whose files the system closes
+            first = Ledger(MortalStore(left_behind, life), [adapter], clock=now_ms, crash_at=life.crash_at)
+            async with first:
+                await hung_up(first, 2_000)
         async with Ledger(SQLiteStore(file), [shop.provider.adapter()], clock=now_ms) as second:
             await asyncio.sleep(120)
             assert [(row.kind, row.reason) for row in await second.outbox()] == [("untold", DONE)]

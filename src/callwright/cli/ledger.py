@@ -98,7 +98,8 @@ def command(
                         (its caller has been told)
     """
     asked = Asked(names, reference, is_json)
-    with closing(Ledger(SQLiteStore(db), [load_provider(each) for each in providers])) as ledger:
+    adapters = [load_provider(each) for each in providers]
+    with closing(Ledger(SQLiteStore(db), adapters)) as ledger:
         code = asyncio.run(VERBS[verb](ledger, asked))
     if code:
         raise click.exceptions.Exit(code)

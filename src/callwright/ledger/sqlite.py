@@ -53,7 +53,11 @@ class SQLiteStore:
             self._connection = sqlite3.connect(
                 path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
             )
-            self._prepare(str(path))
+            try:
+                self._prepare(str(path))
+            except BaseException:
+                self._connection.close()
+                raise
         except sqlite3.Error as problem:
             raise LedgerError(f"{path}: {problem}; is it a ledger, and may it be written?") from problem
 
@@ -68,7 +72,6 @@ class SQLiteStore:
                 run(statement)
         elif (version, owner) != (SCHEMA_VERSION, APPLICATION_ID):
             run("ROLLBACK")
-            self._connection.close()
             raise LedgerError(f"{path}: schema {version} of application {owner:#x}; expected {SCHEMA_VERSION} of ours")
         run("COMMIT")
 
