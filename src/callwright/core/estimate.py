@@ -22,7 +22,7 @@ UNEVENNESS = 12
 No word too many is claimed at any cut of the recorded lines, alone or up to seven in a row, from 10 on.
 """
 _DIGIT_LETTERS = 6
-_WORD_LETTERS = 2
+WORD_LETTERS = 2
 """A word takes as long as its letters and so many more."""
 _PAUSE_LETTERS = {",": 3, ";": 3, ":": 3, ".": 6, "!": 6, "?": 6}
 """And the pause behind what ends in one of these is as long as so many letters."""
@@ -81,16 +81,20 @@ def _letters(text: str) -> int:
     return sum(map(_word_letters, text.split()))
 
 
+def letters_of(word: str) -> int:
+    """Letters to be spoken of a word, without those of its pause; a digit takes as long as its name."""
+    return sum(_DIGIT_LETTERS if letter.isdigit() else letter.isalnum() for letter in word)
+
+
 def _word_letters(word: str) -> int:
-    digits = sum(map(str.isdigit, word))
-    letters = sum(map(str.isalnum, word)) - digits
-    return _DIGIT_LETTERS * (digits if letters else digits + word.count(MASK)) + letters
+    is_number = not any(letter.isalnum() and not letter.isdigit() for letter in word)
+    return letters_of(word) + _DIGIT_LETTERS * word.count(MASK) * is_number
 
 
 def _ends(words: list[str]) -> Iterator[int]:
     """Where each word ends, in letters from the beginning."""
     at = 0
     for word in words:
-        at += _letters(word) + _WORD_LETTERS
+        at += _letters(word) + WORD_LETTERS
         yield at
         at += _PAUSE_LETTERS.get(word[-1], 0)

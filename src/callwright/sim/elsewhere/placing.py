@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from callwright.core.estimate import WORD_LETTERS, letters_of
 from callwright.sim.speech import Word
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ DOUBT_MS: Final[Ms] = 500
 """Of 100 words of the recorded lines, up to seven lines in a row, 95 are placed less than this off in a whole reply."""
 _DRIFT: Final = 8
 """In a reply that is not whole a word may be further off, by one part in so many of the time before it."""
-_DIGIT_LETTERS: Final = 6
-_WORD_LETTERS: Final = 2
-"""A word takes as long as its letters and so many more, a digit as long as its name."""
 _FRAME_MS: Final[Ms] = 10
 _BELOW_DB: Final = 40
 """So much less than the loud parts of a reply is a pause."""
@@ -201,7 +199,4 @@ def _sounding(sound: Streamed) -> NDArray[np.bool_]:
 
 def _letters(words: Sequence[str]) -> list[int]:
     """How long each word takes."""
-    return [
-        _WORD_LETTERS + sum(_DIGIT_LETTERS if letter.isdigit() else letter.isalnum() for letter in word)
-        for word in words
-    ]
+    return [WORD_LETTERS + letters_of(word) for word in words]
